@@ -28,6 +28,16 @@ func (s TurnState) Settled() bool {
 	return false
 }
 
+// TurnKind says what a turn asks of its engine.
+type TurnKind string
+
+// The kinds of turns.
+const (
+	TurnAnswer  TurnKind = ""        // answer the prompt
+	TurnCompact TurnKind = "compact" // summarize the transcript
+	TurnShell   TurnKind = "shell"   // run Command as the person would
+)
+
 // Turn is one prompt, one dispatch, one generation.
 type Turn struct {
 	ID         string    `json:"id"`
@@ -44,6 +54,10 @@ type Turn struct {
 	// prompt waits for its return or its process's death.
 	Draining bool   `json:"draining,omitempty"`
 	Boot     string `json:"boot,omitempty"` // who dispatched it
+	// Kind is what is asked: an answer, a summary, or a person's own command.
+	Kind TurnKind `json:"kind,omitempty"`
+	// Command is the shell command of a TurnShell.
+	Command string `json:"command,omitempty"`
 	// UserMessage is the prompt's message.
 	UserMessage string          `json:"user_message"`
 	RetryOf     string          `json:"retry_of,omitempty"`
@@ -152,6 +166,10 @@ type Prompt struct {
 	Tools      map[string]bool
 	Format     json.RawMessage
 	Unattended bool
-	// Compact asks for a summary of the transcript instead of an answer.
-	Compact bool
+	// Kind asks for an answer, a summary of the transcript (TurnCompact), or
+	// runs Command in the bash tool without asking anybody (TurnShell).
+	Kind    TurnKind
+	Command string
+	// Auto says that a TurnCompact was not a person's wish.
+	Auto bool
 }

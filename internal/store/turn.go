@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"rouse"
+)
+
+// Turn reads a turn's row; NotFound if there is none.
+func (tx *Tx) Turn(id string) (*rouse.Turn, error) {
+	var t rouse.Turn
+	found, err := tx.one(&t, `SELECT body FROM turns WHERE id = $1`, id)
+	if err == nil && !found {
+		return nil, absent("turn", "Turn", id)
+	}
+	return &t, err
+}
+
+// InsertTurn stores a new turn.
+func (tx *Tx) InsertTurn(t *rouse.Turn) error {
+	body, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	return tx.do(`INSERT INTO turns (id, session, generation, state, boot, body) VALUES ($1,$2,$3,$4,$5,$6)`,
+		t.ID, t.SessionID, int64(t.Generation), string(t.State), t.Boot, string(body))
+}
+
+// UpdateTurn stores a changed turn. It is silent: the transition's event
+// carries what changed.
+func (tx *Tx) UpdateTurn(t *rouse.Turn) error {
+	body, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	return tx.do(`UPDATE turns SET state=$2, boot=$3, body=$4 WHERE id=$1`, t.ID, string(t.State), t.Boot, string(body))
+}
+
+// NextTurn is the session's oldest queued turn, or nil.
+func (tx *Tx) NextTurn(sessionID string) (*rouse.Turn, error) {
+	var t rouse.Turn
+	found, err := tx.one(&t, `SELECT body FROM turns WHERE session = $1 AND state = 'queued' ORDER BY generation LIMIT 1`, sessionID)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &t, nil
+}
+
+// Fence reads the session and the turn for a write of the lane that runs it.
+// Fenced if this boot does not run that turn any more, or it is settled.
+func (tx *Tx) Fence(sessionID, turnID, boot string) (*rouse.Session, *rouse.Turn, error) {
+	s, err := tx.Session(sessionID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.Running != turnID || s.RunningBoot != boot {
+		return nil, nil, rouse.Errorf(rouse.Fenced, "fence", "the turn is no longer this server's")
+	}
+	t, err := tx.Turn(turnID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.Boot != boot || t.State.Settled() {
+		return nil, nil, rouse.Errorf(rouse.Fenced, "fence", "the turn is settled")
+	}
+	return s, t, nil
+}
+
+// Turn reads a turn; NotFound if there is none.
+func (s *Store) Turn(ctx context.Context, id string) (*rouse.Turn, error) {
+	const op = "store: turn"
+	var t rouse.Turn
+	found, err := s.one(ctx, &t, `SELECT body FROM turns WHERE id = $1`, id)
+	if err == nil && !found {
+		return nil, absent(op, "Turn", id)
+	}
+	return &t, failure(op, err)
+}
+
+// Turns lists a session's turns by generation, newest last, at most limit of
+// the newest (0: all).
+func (s *Store) Turns(ctx context.Context, sessionID string, limit int) ([]rouse.Turn, error) {
+	if limit <= 0 {
+		limit = 1 << 30
+	}
+	var out []rouse.Turn
+	err := s.each(ctx, func(body []byte) error {
+		var t rouse.Turn
+		err := json.Unmarshal(body, &t)
+		out = append(out, t)
+		return err
+	}, `SELECT body FROM (SELECT body, generation FROM turns WHERE session = $1 ORDER BY generation DESC LIMIT $2) AS newest ORDER BY generation`, sessionID, limit)
+	return out, failure("store: turns", err)
+}
