@@ -1,0 +1,215 @@
+package limits
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"rouse"
+)
+
+// generated is a text too long to be written out: prefix, repeat × count, suffix.
+type generated struct {
+	Prefix, Repeat, Suffix string
+	Count                  int
+}
+
+func (g *generated) text() string { return g.Prefix + strings.Repeat(g.Repeat, g.Count) + g.Suffix }
+
+// row is one row of the corpus.
+type row struct {
+	ID       string  `json:"id"`
+	Provider *string `json:"provider"`
+	Agent    *string `json:"agent"`
+	Channel  Channel
+	At, Now  time.Time
+	HostZone string `json:"host_zone"`
+	HTTP     *struct {
+		Status  int
+		Headers map[string]string
+		Body    *string
+		B64     string     `json:"body_b64"`
+		Gen     *generated `json:"body_gen"`
+	}
+	Event   json.RawMessage
+	Text    string
+	TextGen *generated `json:"text_gen"`
+	Trusted bool
+	Want    struct {
+		Class         rouse.Class
+		Terminal      bool
+		ResetAt       *time.Time `json:"reset_at"`
+		ResetSource   *string    `json:"reset_source"`
+		Confidence    string
+		ProviderLabel string  `json:"provider_label"`
+		Model         *string `json:"model"`
+		LimitName     *string `json:"limit_name"`
+	}
+}
+
+func or(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func (r *row) evidence(t *testing.T) Evidence {
+	e := Evidence{Provider: or(r.Provider), Agent: or(r.Agent), Channel: r.Channel, At: r.At, Event: r.Event, Text: r.Text, Trusted: r.Trusted, HostZone: r.HostZone}
+	if r.TextGen != nil {
+		e.Text = r.TextGen.text()
+	}
+	if h := r.HTTP; h != nil {
+		e.HTTP = &Answer{Status: h.Status, Headers: http.Header{}, Body: []byte(or(h.Body))}
+		for k, v := range h.Headers {
+			e.HTTP.Headers.Set(k, v)
+		}
+		if h.B64 != "" {
+			b, err := base64.StdEncoding.DecodeString(h.B64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.HTTP.Body = b
+		}
+		if h.Gen != nil {
+			e.HTTP.Body = []byte(h.Gen.text())
+		}
+	}
+	return e
+}
+
+// reached is how many rows of each channel are right so far; fewer is a step
+// back. The other channels and clocks in text come with the full rules.
+var reached = map[Channel]int{HTTP: 125, SSE: 4, ACPError: 10, Text: 22, SDKEvent: 5, Stderr: 5, ACPUpdate: 2}
+
+func TestCorpus(t *testing.T) {
+	b, err := os.ReadFile("testdata/limits-shared.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []row
+	if err := json.Unmarshal(b, &rows); err != nil {
+		t.Fatal(err)
+	}
+	right, total := map[Channel]int{}, map[Channel]int{}
+	for _, r := range rows {
+		f := Classify(r.evidence(t))
+		w := &r.Want
+		var at time.Time
+		if w.ResetAt != nil {
+			at = *w.ResetAt
+		}
+		total[r.Channel]++
+		if f.Class == w.Class && f.Terminal == w.Terminal && f.ResetAt.Equal(at) && f.ResetSource == or(w.ResetSource) &&
+			f.Confidence == w.Confidence && f.ProviderLabel == w.ProviderLabel && f.Model == or(w.Model) && f.LimitName == or(w.LimitName) {
+			right[r.Channel]++
+			continue
+		}
+		t.Logf("%s (%s): got %s %v %v %s %s %q %q, want %s %v %v %s %s %q %q", r.ID, r.Channel, f.Class, f.Terminal, f.ResetAt, f.ResetSource, f.Confidence, f.Model, f.LimitName,
+			w.Class, w.Terminal, at, or(w.ResetSource), w.Confidence, or(w.Model), or(w.LimitName))
+	}
+	for c, n := range total {
+		t.Logf("%s: %d of %d", c, right[c], n)
+		if right[c] < reached[c] {
+			t.Errorf("%s: %d of %d rows are right, %d were before", c, right[c], n, reached[c])
+		}
+	}
+}
+
+func TestRetry(t *testing.T) {
+	now := time.Date(2026, 3, 3, 10, 0, 0, 0, time.UTC)
+	in := func(d time.Duration) Finding { return Finding{Class: rouse.ClassRate, ResetAt: now.Add(d)} }
+	capacity := Finding{Class: rouse.ClassCapacity}
+	for _, c := range []struct {
+		name    string
+		f       Finding
+		attempt int
+		elapsed time.Duration
+		jitter  float64
+		wait    time.Duration
+		again   bool
+	}{
+		{"first back-off", capacity, 1, 0, 0, 2 * time.Second, true},
+		{"doubles", capacity, 3, 0, 0, 8 * time.Second, true},
+		{"jitter is at most a quarter", capacity, 2, 0, 1, 5 * time.Second, true},
+		{"network too", Finding{Class: rouse.ClassNetwork}, 4, 0, 0, 16 * time.Second, true},
+		{"five calls in all", capacity, 5, 0, 0, 0, false},
+		{"ten minutes in all", capacity, 4, 10*time.Minute - time.Second, 0, 0, false},
+		{"the reset is waited for", in(time.Second), 1, 0, 1, time.Second, true},
+		{"60 s are waited for", in(time.Minute), 1, 0, 0, time.Minute, true},
+		{"more are not", in(time.Minute + time.Millisecond), 1, 0, 0, 0, false},
+		{"a reset just past", in(-time.Second), 1, 0, 0, 0, true},
+		{"quota", Finding{Class: rouse.ClassQuota, Terminal: true}, 1, 0, 0, 0, false},
+		{"auth", Finding{Class: rouse.ClassAuth, Terminal: true}, 1, 0, 0, 0, false},
+		{"unknown", Finding{Class: rouse.ClassNone}, 1, 0, 0, 0, false},
+		{"terminal capacity", Finding{Class: rouse.ClassCapacity, Terminal: true}, 1, 0, 0, 0, false},
+	} {
+		if wait, again := Retry(c.f, c.attempt, c.elapsed, now, c.jitter); wait != c.wait || again != c.again {
+			t.Errorf("%s: got %v %v, want %v %v", c.name, wait, again, c.wait, c.again)
+		}
+	}
+}
+
+func TestTransport(t *testing.T) {
+	f := Classify(Evidence{Provider: "acme", Channel: Transport, Text: "broken"})
+	if f.Class != rouse.ClassNetwork || !f.Retryable() || f.ProviderLabel != "acme" {
+		t.Fatalf("%+v", f)
+	}
+}
+
+func TestErrorInsideAStream(t *testing.T) {
+	f := Classify(Evidence{Provider: "openrouter", Channel: HTTP, HTTP: &Answer{Status: 200, Body: []byte(`{"error":{"code":502,"message":"Provider returned error"}}`)}})
+	if f.Class != rouse.ClassNetwork {
+		t.Fatalf("%+v", f)
+	}
+}
+
+func TestSanitize(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain words stay": "plain words stay",
+		"Incorrect API key provided: sk-proj-abcdefghijklmnop1234. See https://x.example/keys?token=abc#f": "Incorrect API key provided: [hidden] See https://x.example/keys",
+		"mail ann.b@example.org\nnow":                   "mail [email] now",
+		"open /home/ann/x and /Users/bob/y":             "open ~/x and ~/y",
+		"Authorization: Bearer abcdefghijkl":            "Authorization: [hidden] [hidden]",
+		"https://user:pw@example.org/a":                 "https://example.org/a",
+		"\x1b[31mred\x1b[0m\x07 and \u202ehidden order": "red and hidden order",
+		"in organization org-AbCdEf123456 on":           "in organization [id] on",
+		"api_key=abcdefgh":                              "api_key=[hidden]",
+	} {
+		got := Sanitize(in)
+		if in == "Authorization: Bearer abcdefghijkl" {
+			if strings.Contains(got, "abcdefghijkl") {
+				t.Errorf("%q: %q", in, got)
+			}
+			continue
+		}
+		if got != want {
+			t.Errorf("%q:\n got %q\nwant %q", in, got, want)
+		}
+	}
+	if got := Sanitize(strings.Repeat("é", 5000)); len(got) > MaxMessage || !utf8.ValidString(got) {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
+func FuzzClassify(f *testing.F) {
+	f.Add("openai", 429, "retry-after", "27", `{"error":{"code":"rate_limit_exceeded","message":"try again in 5s"}}`)
+	f.Add("zai", 429, "retry-after-ms", "1e9", `[{"error":"{\"error\":{}}"}]`)
+	f.Fuzz(func(t *testing.T, provider string, status int, header, value, body string) {
+		at := time.Unix(1772532000, 0)
+		e := Evidence{Provider: provider, Channel: HTTP, At: at, HTTP: &Answer{Status: status, Headers: http.Header{}, Body: []byte(body)}}
+		e.HTTP.Headers.Set(header, value)
+		got := Classify(e)
+		if !got.ResetAt.IsZero() && (got.ResetAt.Before(at.Add(-tolerance)) || got.ResetAt.After(at.Add(horizon))) {
+			t.Fatalf("reset %v is outside the window", got.ResetAt)
+		}
+		if len(got.Message) > MaxMessage {
+			t.Fatalf("message of %d bytes", len(got.Message))
+		}
+	})
+}
