@@ -1,0 +1,104 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"rouse"
+	"rouse/internal/engine"
+	"rouse/internal/store"
+)
+
+// The rungs of the cancel ladder, each an event before it is a deed.
+const (
+	rungRequested = "requested" // stored; open requests are answered, the engine is asked
+	rungForced    = "forced"    // the engine is stopped
+	rungGivenUp   = "given_up"  // the turn is settled without the engine
+)
+
+// cancelTurn starts the ladder for the running turn.
+func (ln *lane) cancelTurn(m cancelled) {
+	a := ln.turn
+	if a == nil || m.generation != 0 && m.generation != a.turn.Generation {
+		close(m.done)
+		return
+	}
+	a.cancel.done = append(a.cancel.done, m.done)
+	if a.cancel.stage != "" || a.claimed != nil {
+		return
+	}
+	ln.step(a, rungRequested, m.reason, store.Promise)
+	a.unwanted.Store(true)
+	for _, r := range a.requests {
+		reply := rouse.Reply{Verb: rouse.ReplyCancelled, By: "cancel"}
+		ln.closeRequest(a, r, reply)
+		ln.tell(a, r.ID, reply)
+	}
+	ln.commit()
+	if ln.turn != a {
+		return
+	}
+	ln.ask(a, engine.Conversation.Cancel)
+	ln.rung.Reset(askRung)
+}
+
+// step records a rung.
+func (ln *lane) step(a *active, stage, detail string, d store.Durability) {
+	a.cancel.stage = stage
+	if detail != "" {
+		a.cancel.reason = detail
+	}
+	a.emit(rouse.CancelStage, rouse.CancelFact{Stage: stage, Detail: detail})
+	if ln.turn == a {
+		_ = ln.commitAs(d) // refused: staged, logged and tried again
+	}
+}
+
+// climb takes the next rung: the engine did not end by itself.
+func (ln *lane) climb() {
+	a := ln.turn
+	if a == nil {
+		if d := ln.draining; d != nil {
+			ln.ask(d, engine.Conversation.Stop)
+			d.end(errNotWanted)
+		}
+		return
+	}
+	switch a.cancel.stage {
+	case rungRequested:
+		ln.step(a, rungForced, "", store.Lazy)
+		if ln.turn != a {
+			return
+		}
+		ln.ask(a, engine.Conversation.Stop)
+		a.end(errNotWanted)
+		ln.rung.Reset(lastRung)
+	case rungForced:
+		ln.step(a, rungGivenUp, "", store.Lazy)
+		if ln.turn == a {
+			ln.settle(end{state: rouse.TurnCancelled, evidence: "the engine did not end within 10 s"})
+		}
+	}
+}
+
+var errNotWanted = rouse.Errorf(rouse.Conflict, "session: cancel", "the turn was cancelled")
+
+// abortWait bounds Abort; the ladder is shorter.
+const abortWait = 15 * time.Second
+
+// Abort ends the session's running turn and returns when it is settled, at the
+// latest after 15 s. Queued prompts stay and run. Nothing running is no error.
+func (l *Lanes) Abort(ctx context.Context, sessionID string) error {
+	done := make(chan struct{})
+	if !l.postExisting(sessionID, cancelled{reason: "abort", done: done}) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, abortWait)
+	defer cancel()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return rouse.Errorf(rouse.Unavailable, "session: abort", "the turn was asked to end but has not yet; it is being forced")
+	}
+}

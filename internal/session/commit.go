@@ -1,0 +1,134 @@
+package session
+
+import (
+	"context"
+
+	"rouse"
+	"rouse/internal/store"
+)
+
+// commit writes what the fold staged, in one transaction behind the fence.
+// Refused writes stay staged and are tried again.
+func (ln *lane) commit() { ln.commitAs(store.Lazy) }
+
+func (ln *lane) commitAs(d store.Durability) error {
+	a := ln.turn
+	if len(a.pending) == 0 {
+		return nil
+	}
+	if ln.down {
+		return rouse.Errorf(rouse.Unavailable, "session: commit", "the database cannot be used right now")
+	}
+	err := ln.write(d, func(tx *store.Tx) error {
+		s, _, err := tx.Fence(ln.id, a.turn.ID, ln.l.Boot)
+		if err != nil {
+			return err
+		}
+		return applyChanges(tx, s, a.pending)
+	})
+	if err != nil {
+		if k := rouse.KindOf(err); k == rouse.Fenced || k == rouse.NotFound {
+			ln.lose(err)
+			return err
+		}
+		ln.storeFailed(err)
+		return err
+	}
+	ln.committed(a)
+	return nil
+}
+
+// applyChanges runs staged writes and keeps the session's counters.
+func applyChanges(tx *store.Tx, s *rouse.Session, changes []change) error {
+	messages, waiting := s.Messages, s.WaitingFor
+	for _, c := range changes {
+		if err := c(tx, s); err != nil {
+			return err
+		}
+	}
+	if s.Messages != messages || s.WaitingFor != waiting {
+		return tx.KeepSession(s)
+	}
+	return nil
+}
+
+// committed follows a commit: parts whose start is known now may be followed
+// live, and engines hear the answers that are stored.
+func (ln *lane) committed(a *active) {
+	a.pending = nil
+	for _, t := range a.grown {
+		if t == a.text {
+			row := *t.part
+			row.Text = ""
+			t.live = ln.l.Feed.Open(&row, a.session.Directory)
+			t.show()
+		}
+	}
+	a.grown = nil
+	replies := a.replies
+	a.replies = nil
+	for _, reply := range replies {
+		reply()
+	}
+}
+
+// lose lets go of a turn that is not this lane's any more: another writer
+// settled it, or its session is gone. Nothing is written.
+func (ln *lane) lose(cause error) {
+	a := ln.turn
+	if a == nil {
+		return
+	}
+	ln.l.Log.Warn("session.fenced", "session", ln.id, "turn", a.turn.ID, "err", cause)
+	if a.text != nil && a.text.live != nil {
+		a.text.live.Close()
+	}
+	a.end(cause)
+	ln.release(a)
+}
+
+// release takes the settled (or lost) turn out of the lane's hands; while its
+// Prompt has not returned the lane drains.
+func (ln *lane) release(a *active) {
+	ln.turn = nil
+	ln.sink.end()
+	ln.flush.Stop()
+	ln.enrich.Stop()
+	ln.l.waits.wake(a.turn.ID)
+	for _, done := range a.cancel.done {
+		close(done)
+	}
+	a.cancel.done = nil
+	if a.returned {
+		ln.rung.Stop()
+		a.end(nil)
+		ln.l.slots.give()
+		return
+	}
+	ln.draining = a
+	ln.sink.mark(func(v *rouse.Vitals) { v.Draining = true })
+}
+
+// flushText keeps the text that grew since the last time, so that a crash
+// loses at most a second of it.
+func (ln *lane) flushText() {
+	a := ln.turn
+	if a == nil {
+		return
+	}
+	ln.flush.Reset(flushEvery)
+	t := a.text
+	if t == nil || t.live == nil || len(t.text) == t.saved || ln.down {
+		return
+	}
+	n, part, piece := ln.l.Store.NewChunk(), t.part.ID, string(t.text[t.saved:])
+	t.saved = len(t.text)
+	t.chunks = append(t.chunks, n)
+	ln.l.Store.Go(context.WithoutCancel(ln.l.ctx), store.Lazy, func(tx *store.Tx) error {
+		return tx.AppendChunk(n, part, piece)
+	}, func(err error) {
+		if err != nil {
+			ln.l.Log.Warn("session.flush", "session", ln.id, "err", err)
+		}
+	})
+}

@@ -1,0 +1,209 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"rouse"
+	"rouse/internal/store"
+)
+
+// finishTurn writes the end of a turn from what is stored: live lanes and the
+// start after a crash share it. Open parts are closed, the assistant message
+// is completed (made, if there is none), requests are withdrawn, then turn and
+// session move and the end is announced last.
+func finishTurn(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end) error {
+	entries, err := tx.TurnEntries(s.ID, t.Generation)
+	if err != nil {
+		return err
+	}
+	failure, err := finishMessages(tx, s, t, e, entries)
+	if err != nil {
+		return err
+	}
+	requests, err := tx.Requests(s.ID)
+	if err != nil {
+		return err
+	}
+	for i := range requests {
+		if err := tx.CloseRequest(s, &requests[i], rouse.Reply{Verb: rouse.ReplyCancelled, By: string(e.state)}); err != nil {
+			return err
+		}
+	}
+	t.State, t.Finish, t.Failure, t.Ended, t.Claimed = e.state, e.finish, e.failure, tx.Now(), ""
+	t.Epoch++
+	if err := tx.UpdateTurn(t); err != nil {
+		return err
+	}
+	s.Running, s.RunningBoot, s.WaitingFor = "", "", ""
+	s.Outcome, s.Updated, s.Usage = e.state, tx.Now(), s.Usage.Add(t.Usage)
+	if err := tx.UpdateSession(s); err != nil {
+		return err
+	}
+	return tx.Emit(rouse.Event{Type: rouse.TurnSettledEvent, SessionID: s.ID, Directory: s.Directory, TurnID: t.ID, Generation: t.Generation},
+		rouse.SettledFact{State: e.state, Finish: e.finish, Idle: s.Queued == 0 || s.Pause, Error: failure, Failure: e.failure})
+}
+
+// finishMessages completes the assistant message in flight and gives the error
+// that it carries.
+func finishMessages(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end, entries []rouse.Entry) (*rouse.MessageError, error) {
+	var last *rouse.Message
+	for i := range entries {
+		m := &entries[i].Message
+		if m.Role != rouse.Assistant || !m.Completed.IsZero() {
+			continue
+		}
+		last = m
+		if err := closeParts(tx, s, t, e, entries[i].Parts); err != nil {
+			return nil, err
+		}
+	}
+	if last == nil {
+		if e.state == rouse.TurnCompleted && hasAssistant(entries) {
+			return nil, nil
+		}
+		last = &rouse.Message{ID: rouse.NewID(rouse.MessagePrefix, tx.Now()), SessionID: s.ID, Role: rouse.Assistant, Generation: t.Generation,
+			TurnID: t.ID, ParentID: t.UserMessage, Agent: t.Agent, Model: t.Model, Directory: s.Directory, Created: tx.Now(),
+			Summary: t.Kind == rouse.TurnCompact}
+		s.Messages++
+	}
+	fail := messageError(e)
+	last.Completed, last.Error = tx.Now(), fail
+	switch {
+	case e.state == rouse.TurnFailed, e.state == rouse.TurnCancelled && e.retry != nil:
+		last.Finish = "error"
+	case e.state == rouse.TurnCompleted:
+		last.Finish = e.finish
+		if last.Usage == (rouse.Usage{}) {
+			last.Usage = t.Usage
+		}
+	}
+	if _, err := tx.PutMessage(s, last); err != nil {
+		return nil, err
+	}
+	if last.Finish != "error" {
+		return fail, nil
+	}
+	return fail, tx.PutPart(s, warning(t, e, last, tx.Now()), t.Generation)
+}
+
+func hasAssistant(entries []rouse.Entry) bool {
+	for i := range entries {
+		if entries[i].Message.Role == rouse.Assistant {
+			return true
+		}
+	}
+	return false
+}
+
+// closeParts ends what is still open. Text that was flushed but not folded is
+// taken from its chunks.
+func closeParts(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end, parts []rouse.Part) error {
+	var open []string
+	for i := range parts {
+		if parts[i].Open && parts[i].Tool == nil {
+			open = append(open, parts[i].ID)
+		}
+	}
+	chunks, err := tx.TakeChunks(open)
+	if err != nil {
+		return err
+	}
+	for i := range parts {
+		p := &parts[i]
+		if !p.Open {
+			continue
+		}
+		p.Open, p.End = false, tx.Now()
+		p.Text += chunks[p.ID]
+		if p.Tool != nil {
+			if p.Start.IsZero() {
+				p.Start = tx.Now()
+			}
+			p.Tool.State, p.Tool.Error = rouse.ToolFailed, unfinishedTool(e)
+		}
+		if err := tx.PutPart(s, p, t.Generation); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unfinishedTool(e end) string {
+	switch e.state {
+	case rouse.TurnInterrupted:
+		return "Tool execution interrupted: " + e.reason
+	case rouse.TurnCancelled:
+		return "Tool execution aborted"
+	default:
+		return "Tool execution ended with the turn"
+	}
+}
+
+func messageError(e end) *rouse.MessageError {
+	switch e.state {
+	case rouse.TurnCompleted:
+		return nil
+	case rouse.TurnFailed:
+		return &rouse.MessageError{State: e.state, Failure: e.failure}
+	default:
+		return &rouse.MessageError{State: e.state, Reason: e.reason}
+	}
+}
+
+// warning is the part that says, in the transcript, why a turn ended with an
+// error: people, and agents that poll the tail, read it there.
+func warning(t *rouse.Turn, e end, m *rouse.Message, now time.Time) *rouse.Part {
+	f := e.failure
+	if f == nil {
+		f = &rouse.Failure{Class: rouse.ClassNone}
+		if e.retry != nil {
+			f = &rouse.Failure{Class: e.retry.Class, Message: e.retry.Message}
+		}
+	}
+	provider := f.Provider
+	if provider == "" {
+		provider = t.Model.Provider
+	}
+	reason := string(f.Class)
+	if f.Class == rouse.ClassNone || f.Class == "" {
+		reason = f.Code
+	}
+	meta, _ := json.Marshal(map[string]any{"error": true, "reason": reason, "provider": provider}) // strings and a bool
+	return &rouse.Part{ID: rouse.NewID(rouse.PartPrefix, now), SessionID: m.SessionID, MessageID: m.ID, Kind: rouse.TextPart,
+		Text: warningText(provider, f), Metadata: meta, Start: now, End: now, Synthetic: true}
+}
+
+func warningText(provider string, f *rouse.Failure) string {
+	text := "⚠️ "
+	if provider != "" {
+		text += provider + ": "
+	}
+	switch {
+	case f.LimitName != "":
+		text += f.LimitName + " usage limit reached"
+	case f.Class != rouse.ClassNone && f.Class != "":
+		text += classWords[f.Class]
+	default:
+		text += "the turn failed"
+	}
+	if f.Message != "" {
+		text += fmt.Sprintf(" (%s)", f.Message)
+	}
+	if !f.ResetAt.IsZero() {
+		text += ". Resets at " + f.ResetAt.UTC().Format("2006-01-02 15:04:05 UTC")
+	}
+	return text
+}
+
+var classWords = map[rouse.Class]string{
+	rouse.ClassQuota:    "usage limit reached",
+	rouse.ClassRate:     "rate limited",
+	rouse.ClassBilling:  "billing problem",
+	rouse.ClassAuth:     "authentication failed",
+	rouse.ClassCapacity: "the provider is overloaded",
+	rouse.ClassNetwork:  "the provider could not be reached or broke off",
+	rouse.ClassContext:  "the conversation is too long for the model",
+	rouse.ClassModel:    "the model is not available",
+}

@@ -1,0 +1,153 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"rouse"
+	"rouse/internal/store"
+)
+
+// Prompt is a prompt that asks to be accepted.
+type Prompt struct {
+	SessionID string
+	// Key makes it happen once; empty gets a key of its own. BodyHash tells
+	// another request under the same key.
+	Key, BodyHash string
+	// MessageID is the client's id for the message, or "".
+	MessageID  string
+	Parts      []rouse.Part // kind and body; ids are given here unless set
+	Agent      string
+	Model      rouse.ModelRef
+	System     string
+	Tools      map[string]bool
+	Format     json.RawMessage
+	NoReply    bool
+	DelaySec   int
+	Unattended bool
+	Kind       rouse.TurnKind
+	Command    string
+	RetryOf    string
+	// IfIdle refuses (Conflict) instead of queueing.
+	IfIdle bool
+}
+
+// Accepted is what became of a prompt. It is on disk.
+type Accepted struct {
+	Intake     rouse.Intake
+	MessageID  string
+	TurnID     string // empty for noReply
+	Generation uint64
+	Replayed   bool
+	FireAt     time.Time // delayed prompts
+}
+
+// Prompt accepts a prompt: when it returns without error the prompt is stored
+// and will end in exactly one settled turn. Errors: NotFound, Invalid (field
+// named: agent, model, parts, messageID), Conflict (paused, queue full, busy;
+// nothing stored), Mismatch, Unsupported (delay), Unavailable.
+func (l *Lanes) Prompt(ctx context.Context, p Prompt) (Accepted, error) {
+	const op = "session: prompt"
+	s, err := l.Store.Session(ctx, p.SessionID)
+	if err != nil {
+		return Accepted{}, rouse.Wrap(op, err)
+	}
+	start, err := l.start(s, &p)
+	if err != nil {
+		return Accepted{}, rouse.Wrap(op, err)
+	}
+	out, err := l.Store.StartTurn(ctx, start, rouse.DecideIntake)
+	if err != nil {
+		return Accepted{}, rouse.Wrap(op, err)
+	}
+	if p.DelaySec > 0 && !out.Replayed {
+		l.Log.Info("intake.delay_dropped", "session", s.ID, "intake", out.Intake)
+	}
+	if out.TurnID != "" && !out.Replayed {
+		if out.Intake == rouse.Preempts {
+			l.post(s.ID, superseded{})
+		}
+		l.post(s.ID, kick{})
+	}
+	return Accepted{Intake: out.Intake, MessageID: out.MessageID, TurnID: out.TurnID, Generation: out.Generation, Replayed: out.Replayed}, nil
+}
+
+// start fills in what the prompt leaves out and refuses what cannot work.
+func (l *Lanes) start(s *rouse.Session, p *Prompt) (store.Start, error) {
+	agent, model, err := l.resolve(s, p)
+	if err != nil {
+		return store.Start{}, err
+	}
+	now := time.Now().UTC()
+	message := rouse.Message{ID: p.MessageID, SessionID: s.ID, Role: rouse.User, Agent: agent, Model: model,
+		System: p.System, Tools: p.Tools, Format: p.Format}
+	if message.ID == "" {
+		message.ID = rouse.NewID(rouse.MessagePrefix, now)
+	} else if err := rouse.CheckID(rouse.MessagePrefix, message.ID); err != nil {
+		return store.Start{}, &rouse.Error{Kind: rouse.Invalid, Op: "message id", Field: "messageID", Err: err}
+	}
+	for i := range p.Parts {
+		if p.Parts[i].ID == "" {
+			p.Parts[i].ID = rouse.NewID(rouse.PartPrefix, now)
+		}
+	}
+	start := store.Start{SessionID: s.ID, Key: p.Key, Hash: p.BodyHash, Message: message, Parts: p.Parts, DelaySec: p.DelaySec,
+		MaxQueued: l.MaxQueued, IfIdle: p.IfIdle, Live: l.Live}
+	if !p.NoReply {
+		start.Turn = &rouse.Turn{ID: rouse.NewID(rouse.TurnPrefix, now), SessionID: s.ID, Kind: p.Kind, Command: p.Command,
+			UserMessage: message.ID, RetryOf: p.RetryOf, Agent: agent, Model: model, System: p.System, Tools: p.Tools, Format: p.Format,
+			Unattended: p.Unattended}
+	}
+	if start.Key == "" {
+		start.Key = "message:" + message.ID
+	}
+	return start, nil
+}
+
+// resolve names agent and model: what the prompt says, else the session's
+// agent and its model, else what the session used last, else the default. A
+// model named by the caller must be usable; a fallback is tried and may fail.
+func (l *Lanes) resolve(s *rouse.Session, p *Prompt) (agent string, model rouse.ModelRef, err error) {
+	name := p.Agent
+	if name == "" {
+		name = s.Agent
+	}
+	a, err := l.primary(name, s.ParentID != "")
+	if err != nil {
+		return "", model, err
+	}
+	if !p.Model.IsZero() {
+		return a.Name, p.Model, l.Models.CheckModel(p.Model)
+	}
+	for _, m := range []rouse.ModelRef{a.Model, s.Model, l.Models.DefaultModel()} {
+		if !m.IsZero() {
+			return a.Name, m, nil
+		}
+	}
+	return "", model, rouse.FieldError("session: model", "model",
+		"no model is named and none is configured: name one as {\"providerID\":…,\"modelID\":…} or \"provider/model\", or set \"model\" in the configuration")
+}
+
+// Wait returns the turn when it is settled; NotFound when it never was or its
+// session was deleted meanwhile.
+func (l *Lanes) Wait(ctx context.Context, turnID string) (*rouse.Turn, error) {
+	const op = "session: wait"
+	for {
+		settled, forget := l.waits.add(turnID)
+		t, err := l.Store.Turn(ctx, turnID)
+		if err != nil || t.State.Settled() {
+			forget()
+			return t, rouse.Wrap(op, err)
+		}
+		select {
+		case <-settled:
+		case <-ctx.Done():
+			forget()
+			return nil, rouse.Wrap(op, context.Cause(ctx))
+		case <-l.ctx.Done():
+			forget()
+			return nil, errShutdown
+		}
+	}
+}

@@ -1,0 +1,342 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"rouse"
+	"rouse/internal/engine"
+	"rouse/internal/store"
+)
+
+// Messages of a lane's mailbox.
+type (
+	kick     struct{} // look whether a prompt is queued
+	opened   struct{ conv engine.Conversation }
+	returned struct {
+		generation uint64
+		out        engine.Outcome
+	}
+	cancelled struct { // somebody wants the running turn to end
+		generation uint64 // 0: whichever runs
+		reason     string
+		done       chan struct{} // closed when it is settled, or nothing runs
+	}
+	answered struct {
+		requestID string
+		reply     rouse.Reply
+		done      chan error // 1 slot
+	}
+	superseded struct{} // the open question makes way for a prompt
+	reset      struct{} // the session changed under the conversation: open a new one
+)
+
+// lane is one session's only writer of turns. All fields below box and sink
+// belong to its goroutine.
+type lane struct {
+	l    *Lanes
+	id   string
+	box  mailbox
+	sink *sink
+
+	conv     engine.Conversation
+	convSpec convKey
+	turn     *active        // dispatched and unsettled, or nil
+	draining *active        // settled, but its Prompt has not returned
+	answers  sync.WaitGroup // goroutines that answer and cancel
+	retryAt  *time.Timer    // store down: try again
+	idle     *time.Timer    // linger
+	flush    *time.Timer    // running text to the store
+	rung     *time.Timer    // next rung of the cancel ladder
+	enrich   *time.Timer    // an error claim waits for richer evidence
+	down     bool           // the store refused a write
+}
+
+// convKey is what a conversation was opened with; another value needs a new
+// one.
+type convKey struct {
+	engine, directory, agent string
+	rules                    int
+}
+
+func newLane(l *Lanes, id string) *lane {
+	stopped := func() *time.Timer { t := time.NewTimer(time.Hour); t.Stop(); return t }
+	return &lane{l: l, id: id, box: mailbox{bell: make(chan struct{}, 1)}, sink: newSink(),
+		retryAt: stopped(), idle: stopped(), flush: stopped(), rung: stopped(), enrich: stopped()}
+}
+
+// run is the lane's goroutine.
+func (ln *lane) run() {
+	defer ln.l.wg.Done()
+	defer ln.close()
+	ctx := ln.l.ctx
+	for {
+		select {
+		case <-ln.box.bell:
+			for _, m := range ln.box.take() {
+				ln.handle(m)
+			}
+		case <-ln.sink.bell:
+			ln.fold(ln.sink.take())
+		case <-ln.flush.C:
+			ln.flushText()
+		case <-ln.rung.C:
+			ln.climb()
+		case <-ln.enrich.C:
+			ln.settleClaim()
+		case <-ln.retryAt.C:
+			ln.retryStore()
+		case <-ln.idle.C:
+			if ln.turn == nil && ln.draining == nil && ln.l.retire(ln) {
+				return
+			}
+			ln.idle.Reset(ln.l.Linger)
+		case <-ctx.Done():
+			ln.shutdown()
+			return
+		}
+		ln.next()
+	}
+}
+
+func (ln *lane) handle(m any) {
+	switch m := m.(type) {
+	case kick:
+	case reset:
+		if ln.turn == nil && ln.draining == nil {
+			ln.dropConversation()
+		}
+	case opened:
+		ln.conv = m.conv
+	case returned:
+		ln.fold(ln.sink.take())
+		ln.promptReturned(m)
+	case cancelled:
+		ln.cancelTurn(m)
+	case answered:
+		ln.answer(m)
+	case superseded:
+		ln.supersede()
+	}
+}
+
+// next dispatches the oldest queued prompt if nothing stands in the way.
+func (ln *lane) next() {
+	if ln.turn != nil || ln.draining != nil || ln.down {
+		return
+	}
+	if !ln.l.slots.take(ln) {
+		return
+	}
+	t, s, rules, err := ln.begin()
+	if err != nil || t == nil {
+		ln.l.slots.give()
+		if err != nil && rouse.KindOf(err) == rouse.NotFound {
+			err = nil // the session was deleted
+		}
+		ln.storeFailed(err)
+		ln.idle.Reset(ln.l.Linger)
+		return
+	}
+	ln.idle.Stop()
+	ln.dispatch(t, s, rules)
+}
+
+// begin moves the oldest queued turn to running. It is the dispatch: after a
+// crash a turn that got here is interrupted, never run again.
+func (ln *lane) begin() (t *rouse.Turn, s *rouse.Session, parts []rouse.Part, err error) {
+	err = ln.write(store.Lazy, func(tx *store.Tx) error {
+		t, parts = nil, nil
+		var err error
+		if s, err = tx.Session(ln.id); err != nil || s.Pause || s.Running != "" {
+			return err
+		}
+		if t, err = tx.NextTurn(ln.id); err != nil || t == nil {
+			return err
+		}
+		if parts, err = tx.Parts(t.UserMessage); err != nil {
+			return err
+		}
+		t.State, t.Boot, t.Started = rouse.TurnRunning, ln.l.Boot, tx.Now()
+		t.Epoch++
+		s.Running, s.RunningBoot, s.WaitingFor = t.ID, ln.l.Boot, ""
+		s.Queued--
+		if err := errors.Join(tx.UpdateTurn(t), tx.KeepSession(s)); err != nil {
+			return err
+		}
+		return tx.Emit(rouse.Event{Type: rouse.TurnRunningEvent, SessionID: s.ID, Directory: s.Directory, TurnID: t.ID,
+			Generation: t.Generation, MessageID: t.UserMessage}, rouse.TurnFact{State: t.State, Queued: s.Queued, Model: t.Model})
+	})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return t, s, parts, nil
+}
+
+// dispatch gives the turn to the engine, in a goroutine that posts back.
+func (ln *lane) dispatch(t *rouse.Turn, s *rouse.Session, parts []rouse.Part) {
+	a := newActive(t, s)
+	a.ctx, a.end = context.WithCancelCause(context.WithoutCancel(ln.l.ctx))
+	ln.turn = a
+	ln.sink.begin(t)
+	grants, err := ln.l.Store.Grants(ln.l.ctx, s.Directory)
+	if err != nil {
+		ln.claim(t.Generation, engine.Outcome{State: rouse.TurnFailed, Failure: &rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeLaunch,
+			Message: "the permissions of this directory could not be read", Source: "rouse"}})
+		return
+	}
+	key := convKey{s.Engine, s.Directory, t.Agent, len(grants) + len(s.Permission)}
+	if ln.conv != nil && ln.convSpec != key {
+		ln.dropConversation()
+	}
+	ln.convSpec = key
+	spec := engine.Spec{Session: *s, Directory: s.Directory, Agent: t.Agent, Model: t.Model,
+		Rules: append(grants, s.Permission...)}
+	if ln.l.Env != nil {
+		spec.Env = ln.l.Env(s.ID)
+	}
+	prompt := rouse.Prompt{SessionID: s.ID, TurnID: t.ID, Generation: t.Generation, MessageID: t.UserMessage, Parts: parts,
+		Agent: t.Agent, Model: t.Model, System: t.System, Tools: t.Tools, Format: t.Format, Unattended: t.Unattended,
+		Kind: t.Kind, Command: t.Command}
+	ln.answers.Go(func() { ln.prompt(a, ln.conv, spec, prompt) })
+	ln.flush.Reset(flushEvery)
+}
+
+// prompt runs in its own goroutine: it opens the conversation if there is
+// none, asks, and posts what came of it.
+func (ln *lane) prompt(a *active, conv engine.Conversation, spec engine.Spec, p rouse.Prompt) {
+	if conv == nil {
+		eng, err := ln.l.Engine(spec.Session.Engine)
+		if err == nil {
+			conv, err = eng.Open(a.ctx, spec, ln.sink)
+		}
+		if err != nil {
+			close(a.opened)
+			ln.box.put(returned{p.Generation, launchFailed(err)})
+			return
+		}
+		ln.box.put(opened{conv})
+	}
+	a.conv = conv
+	close(a.opened)
+	if a.unwanted.Load() {
+		ln.box.put(returned{p.Generation, engine.Outcome{State: rouse.TurnCancelled, Evidence: "cancelled before it was asked"}})
+		return
+	}
+	ln.box.put(returned{p.Generation, conv.Prompt(a.ctx, p)})
+}
+
+func launchFailed(err error) engine.Outcome {
+	msg := rouse.SafeMessage(err)
+	if msg == "" {
+		msg = "the engine could not be started"
+	}
+	return engine.Outcome{State: rouse.TurnFailed, Finish: "error", Evidence: "open failed", Failure: &rouse.Failure{
+		Class: rouse.ClassNone, Code: rouse.CodeLaunch, Message: rouse.Clip(msg, 2000), Source: "process"}}
+}
+
+// promptReturned takes the engine's word for the end, or notes that a settled
+// turn's engine is free again.
+func (ln *lane) promptReturned(m returned) {
+	if d := ln.draining; d != nil && d.turn.Generation == m.generation {
+		d.end(nil)
+		ln.draining = nil
+		ln.rung.Stop()
+		ln.sink.mark(func(v *rouse.Vitals) { v.Draining = false })
+		ln.l.slots.give()
+		return
+	}
+	if ln.turn == nil || ln.turn.turn.Generation != m.generation {
+		return
+	}
+	ln.turn.returned = true
+	ln.claim(m.generation, m.out)
+}
+
+func (ln *lane) dropConversation() {
+	if conv := ln.conv; conv != nil {
+		ln.conv = nil
+		ln.answers.Go(func() {
+			if err := conv.Close(); err != nil {
+				ln.l.Log.Warn("session.close", "session", ln.id, "err", err)
+			}
+		})
+	}
+}
+
+// shutdown ends the lane with the server: the running turn is interrupted.
+func (ln *lane) shutdown() {
+	if a := ln.turn; a != nil {
+		ln.fold(ln.sink.take())
+		ln.settle(end{state: rouse.TurnInterrupted, reason: "the server was stopped"})
+		a.end(errShutdown)
+	}
+	if ln.draining != nil {
+		ln.draining.end(errShutdown)
+	}
+}
+
+// close frees what the lane holds; nothing it started outlives it.
+func (ln *lane) close() {
+	ln.sink.close()
+	for _, t := range []*time.Timer{ln.retryAt, ln.idle, ln.flush, ln.rung, ln.enrich} {
+		t.Stop()
+	}
+	ln.answers.Wait()
+	for _, m := range ln.box.take() {
+		switch m := m.(type) {
+		case opened:
+			ln.conv = m.conv
+		case answered:
+			m.done <- errShutdown
+		case cancelled:
+			close(m.done)
+		}
+	}
+	if ln.conv != nil {
+		if err := ln.conv.Close(); err != nil {
+			ln.l.Log.Warn("session.close", "session", ln.id, "err", err)
+		}
+	}
+}
+
+// storeFailed notes a refused write: nothing is dispatched until one works.
+func (ln *lane) storeFailed(err error) {
+	if err == nil || ln.l.ctx.Err() != nil {
+		return
+	}
+	ln.l.Log.Error("session.store_down", "session", ln.id, "err", err)
+	ln.down = true
+	ln.sink.mark(func(v *rouse.Vitals) { v.StoreDown = true })
+	ln.retryAt.Reset(storeRetry)
+}
+
+// retryStore writes again what could not be written.
+func (ln *lane) retryStore() {
+	ln.down = false
+	ln.sink.mark(func(v *rouse.Vitals) { v.StoreDown = false })
+	if ln.turn != nil {
+		ln.commit()
+		ln.settleClaim()
+	}
+}
+
+// write commits on a context of the lane's own: a turn that ends with the
+// server must still be written.
+func (ln *lane) write(d store.Durability, fn func(*store.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), writeWait)
+	defer cancel()
+	return ln.l.Store.Write(ctx, d, fn)
+}
+
+// Durations of a lane.
+const (
+	flushEvery = time.Second            // running text goes to the store this often
+	storeRetry = 500 * time.Millisecond // after a refused write
+	writeWait  = 15 * time.Second       // for one commit
+	enrichWait = 500 * time.Millisecond // an error claim without a class waits this long
+	askRung    = 3 * time.Second        // after cancel was asked: force
+	lastRung   = 7 * time.Second        // after force: settle without the engine
+)

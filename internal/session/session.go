@@ -1,0 +1,296 @@
+// Package session runs turns. Every session that has work has one lane: a
+// goroutine with a mailbox, the only writer of its turns. Everybody else posts
+// to it. A lane never waits for an engine: opening, prompting, answering and
+// cancelling run in goroutines of their own and come back as messages.
+//
+//	queued ──► running ──► completed | failed | cancelled | interrupted
+//	             ▲ │
+//	             │ └─► waiting (permission, question) ──► running
+//
+// An end is a claim with a generation; the first one for the active turn wins
+// and settles it once. What comes later is dropped.
+package session
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"rouse"
+	"rouse/internal/engine"
+	"rouse/internal/feed"
+	"rouse/internal/store"
+)
+
+// Models answers what prompts need to know of models.
+type Models interface {
+	// CheckModel says (Invalid, with the reason and the usable models) why a
+	// model cannot be used; nil if it can.
+	CheckModel(ref rouse.ModelRef) error
+	// DefaultModel is the model of a session that names none; zero if there
+	// is none to give.
+	DefaultModel() rouse.ModelRef
+}
+
+// Agent is what intake needs to know of an agent.
+type Agent struct {
+	Name    string // canonical: "build" is answered as "builder"
+	Primary bool   // may be a session's agent
+	Model   rouse.ModelRef
+}
+
+// Agents finds agents by name; "" is the default.
+type Agents interface {
+	FindAgent(name string) (Agent, error) // Invalid with the known names
+}
+
+// Deps is what the lanes stand on; all of it is required except where said.
+type Deps struct {
+	Store  *store.Store
+	Feed   *feed.Feed
+	Models Models
+	Agents Agents
+	// Engine gives the engine of a session by name ("native", "drill", …).
+	Engine func(name string) (engine.Engine, error)
+	// DefaultEngine is the engine of new sessions; "" is "native".
+	DefaultEngine string
+	// Boot is this server's lease; Live tells whether a boot is alive.
+	Boot string
+	Live func(boot string) bool
+	// Env is given to processes of a session; nil is none.
+	Env func(sessionID string) []string
+	Log *slog.Logger
+
+	// MaxQueued bounds waiting prompts per session; default 256.
+	MaxQueued int
+	// MaxRunning bounds turns that run at once; 0 is no bound.
+	MaxRunning int
+	// Linger is how long an idle lane keeps its conversation; default 1 min.
+	Linger time.Duration
+	// Version and the like are not needed here: doors know them.
+}
+
+// Lanes is all lanes of this server.
+type Lanes struct {
+	Deps
+
+	mu       sync.Mutex
+	lanes    map[string]*lane
+	stopping bool
+	ctx      context.Context // of Serve: lanes live in it
+	stop     context.CancelCauseFunc
+	wg       sync.WaitGroup
+
+	waits waits
+	slots slots
+	check projects
+}
+
+// New makes lanes; nothing runs before Serve.
+func New(d Deps) *Lanes {
+	if d.MaxQueued == 0 {
+		d.MaxQueued = 256
+	}
+	if d.Linger == 0 {
+		d.Linger = time.Minute
+	}
+	if d.DefaultEngine == "" {
+		d.DefaultEngine = "native"
+	}
+	if d.Log == nil {
+		d.Log = slog.Default()
+	}
+	if d.Live == nil {
+		d.Live = func(boot string) bool { return boot == d.Boot }
+	}
+	l := &Lanes{Deps: d, lanes: map[string]*lane{}, slots: slots{free: d.MaxRunning, bounded: d.MaxRunning > 0}}
+	l.ctx, l.stop = context.WithCancelCause(context.Background())
+	l.waits.of = map[string][]chan struct{}{}
+	return l
+}
+
+// errShutdown is the cause of turns that end with the server.
+var errShutdown = rouse.Errorf(rouse.Unavailable, "session: stop", "the server is shutting down")
+
+// Serve puts queued prompts on their way and runs until ctx ends; then running
+// turns are interrupted, within a few seconds, and all lanes have ended when
+// it returns. Recover must have run before.
+func (l *Lanes) Serve(ctx context.Context) error {
+	busy, err := l.Store.BusySessions(ctx)
+	if err != nil {
+		return rouse.Wrap("session: serve", err)
+	}
+	for _, id := range busy {
+		l.post(id, kick{})
+	}
+	<-ctx.Done()
+	l.mu.Lock()
+	l.stopping = true
+	l.mu.Unlock()
+	l.stop(errShutdown)
+	l.wg.Wait()
+	return nil
+}
+
+// post hands a message to a session's lane, starting it if need be. It reports
+// false when the server is stopping.
+func (l *Lanes) post(sessionID string, m any) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopping {
+		return false
+	}
+	ln := l.lanes[sessionID]
+	if ln == nil {
+		ln = newLane(l, sessionID)
+		l.lanes[sessionID] = ln
+		l.wg.Add(1)
+		go ln.run()
+	}
+	ln.box.put(m)
+	return true
+}
+
+// postExisting hands a message to a lane if there is one.
+func (l *Lanes) postExisting(sessionID string, m any) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ln := l.lanes[sessionID]
+	if ln == nil || l.stopping {
+		return false
+	}
+	ln.box.put(m)
+	return true
+}
+
+// retire removes an idle lane; false if a message came meanwhile.
+func (l *Lanes) retire(ln *lane) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !ln.box.empty() {
+		return false
+	}
+	delete(l.lanes, ln.id)
+	return true
+}
+
+// Vitals of the session's running turn; ok is false when none runs here.
+func (l *Lanes) Vitals(sessionID string) (v rouse.Vitals, ok bool) {
+	l.mu.Lock()
+	ln := l.lanes[sessionID]
+	l.mu.Unlock()
+	if ln == nil {
+		return v, false
+	}
+	return ln.sink.vitals()
+}
+
+// mailbox is an unbounded queue with a bell. What is posted is small and
+// bounded by who posts: text comes through the sink, which is bounded.
+type mailbox struct {
+	mu   sync.Mutex
+	msgs []any
+	bell chan struct{}
+}
+
+func (b *mailbox) put(m any) {
+	b.mu.Lock()
+	b.msgs = append(b.msgs, m)
+	b.mu.Unlock()
+	select {
+	case b.bell <- struct{}{}:
+	default:
+	}
+}
+
+func (b *mailbox) take() []any {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := b.msgs
+	b.msgs = nil
+	return m
+}
+
+func (b *mailbox) empty() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.msgs) == 0
+}
+
+// waits wakes whoever waits for a turn's end.
+type waits struct {
+	mu sync.Mutex
+	of map[string][]chan struct{}
+}
+
+func (w *waits) add(turnID string) (ch chan struct{}, forget func()) {
+	ch = make(chan struct{})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.of[turnID] = append(w.of[turnID], ch)
+	return ch, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		list := w.of[turnID]
+		for i := range list {
+			if list[i] == ch {
+				w.of[turnID] = append(list[:i:i], list[i+1:]...)
+			}
+		}
+		if len(w.of[turnID]) == 0 {
+			delete(w.of, turnID)
+		}
+	}
+}
+
+func (w *waits) wake(turnID string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, ch := range w.of[turnID] {
+		close(ch)
+	}
+	delete(w.of, turnID)
+}
+
+// slots bounds the turns that run at once, first come first served.
+type slots struct {
+	mu      sync.Mutex
+	bounded bool
+	free    int
+	line    []*lane
+}
+
+// take gives a slot, or puts the lane in line: it is kicked when one is free.
+func (s *slots) take(ln *lane) bool {
+	if !s.bounded {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.free > 0 {
+		s.free--
+		return true
+	}
+	for _, other := range s.line {
+		if other == ln {
+			return false
+		}
+	}
+	s.line = append(s.line, ln)
+	return false
+}
+
+func (s *slots) give() {
+	if !s.bounded {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free++
+	if len(s.line) > 0 {
+		next := s.line[0]
+		s.line = s.line[1:]
+		next.box.put(kick{})
+	}
+}
