@@ -1,0 +1,427 @@
+package opencode
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"rouse"
+	"rouse/internal/feed"
+	"rouse/internal/store"
+)
+
+const (
+	heartbeat    = 10 * time.Second // as opencode 1.18.33
+	writeTimeout = 60 * time.Second // a reader that takes nothing for so long is let go
+	readAhead    = 256              // events taken from the log at once
+	flushAbove   = 32 << 10         // bytes collected before a write
+)
+
+// stream writes the log and the live text to one reader. It runs in the
+// request's own goroutine; a slow reader holds up nothing but itself.
+type stream struct {
+	h      *Handler
+	ctx    context.Context
+	w      http.ResponseWriter
+	rc     *http.ResponseController
+	sub    *feed.Subscription
+	filter feed.Filter
+	global bool // frames are wrapped with directory and project
+
+	cursor int64
+	buf    []byte
+	parts  map[string]*sentPart // announced running parts
+	fresh  map[string]struct{}  // sessions with a part announced since readLive
+	ids    eventIDs
+}
+
+// sentPart is what this reader has of a running part.
+type sentPart struct {
+	session, message string
+	n                int    // bytes of text sent
+	head             []byte // the delta frame up to its text, without the event's id
+}
+
+func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
+	dir, err := h.directoryFilter(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	h.follow(w, r, feed.Filter{Directory: dir}, false)
+}
+
+func (h *Handler) globalEvents(w http.ResponseWriter, r *http.Request) {
+	h.follow(w, r, feed.Filter{}, true)
+}
+
+// follow streams events until the client leaves or the server stops.
+func (h *Handler) follow(w http.ResponseWriter, r *http.Request, filter feed.Filter, global bool) {
+	after, resume, err := resumePoint(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	sub, err := h.deps.Feed.Subscribe(filter)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	defer sub.Close()
+	s := &stream{h: h, ctx: r.Context(), w: w, rc: http.NewResponseController(w), sub: sub, filter: filter, global: global,
+		cursor: h.deps.Feed.Head(), parts: map[string]*sentPart{}, fresh: map[string]struct{}{}}
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-cache, no-transform")
+	header.Set("X-Accel-Buffering", "no")
+	header.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusOK)
+	if resume {
+		s.cursor = min(after, s.cursor)
+	}
+	if err := s.run(resume); err != nil && s.ctx.Err() == nil {
+		h.deps.Log.Debug("event stream ended", "error", err)
+	}
+}
+
+// resumePoint reads Last-Event-ID, or ?after= which a browser can set.
+func resumePoint(r *http.Request) (after int64, resume bool, err error) {
+	name, v := "Last-Event-ID", r.Header.Get("Last-Event-ID")
+	if q := r.URL.Query().Get("after"); q != "" {
+		name, v = "after", q
+	}
+	if v == "" {
+		return 0, false, nil
+	}
+	after, perr := strconv.ParseInt(v, 10, 64)
+	if perr != nil || after < 0 {
+		return 0, false, rouse.FieldError("opencode: events", name, "%s: expected the id of an event, got %q", name, rouse.Clip(v, 40))
+	}
+	return after, true, nil
+}
+
+func (s *stream) run(resume bool) error {
+	if err := s.plain("server.connected"); err != nil {
+		return err
+	}
+	if resume {
+		if err := s.readLog(); err != nil {
+			return err
+		}
+	}
+	if err := s.announceRunning(); err != nil {
+		return err
+	}
+	s.readLive()
+	if err := s.flush(); err != nil {
+		return err
+	}
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-s.sub.Bell():
+			if err := s.readLog(); err != nil {
+				return err
+			}
+			s.readLive()
+		case <-beat.C:
+			if err := s.plain("server.heartbeat"); err != nil {
+				return err
+			}
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		case <-s.h.deps.Closing:
+			return nil
+		}
+		if err := s.flush(); err != nil {
+			return err
+		}
+	}
+}
+
+// plain sends a frame that is no event of the log.
+func (s *stream) plain(kind string) (err error) {
+	var wrap []byte
+	if s.global {
+		wrap = []byte(`{"payload":`)
+	}
+	s.buf, err = appendFrame(s.buf, 0, wrap, s.ids.next(time.Now()), frame{kind, fact{}})
+	return err
+}
+
+// readLog renders all committed events behind the cursor: from the ring, or
+// from the store when the reader has fallen out of it.
+func (s *stream) readLog() error {
+	for {
+		events, cursor, ok := s.h.deps.Feed.Since(s.cursor, s.filter.Match, readAhead)
+		if !ok {
+			var err error
+			if events, cursor, err = s.readStore(); err != nil {
+				return err
+			}
+		}
+		for i := range events {
+			if err := s.event(&events[i]); err != nil {
+				return err
+			}
+		}
+		s.cursor = cursor
+		if ok && len(events) < readAhead {
+			return nil
+		}
+		if err := s.flush(); err != nil {
+			return err
+		}
+	}
+}
+
+// readStore reads events that are no longer in memory. Where the store has
+// forgotten some of them too, one rouse.resync tells the reader to read the
+// rows again, and the stream goes on from now.
+func (s *stream) readStore() ([]rouse.Event, int64, error) {
+	oldest, err := s.h.deps.Store.Oldest(s.ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if oldest > s.cursor+1 {
+		head := s.h.deps.Feed.Head()
+		gap := fact{"after": s.cursor, "oldest": oldest, "head": head}
+		var wrap []byte
+		if s.global {
+			wrap = []byte(`{"payload":`)
+		}
+		clear(s.parts)
+		s.buf, err = appendFrame(s.buf, head, wrap, s.ids.next(time.Now()), frame{"rouse.resync", gap})
+		s.cursor = head
+		if err == nil {
+			err = s.announceRunning()
+		}
+		return nil, head, err
+	}
+	return s.h.deps.Store.Events(s.ctx, s.cursor, store.EventFilter{Session: s.filter.Session, Directory: s.filter.Directory}, readAhead)
+}
+
+// event renders one event of the log.
+func (s *stream) event(e *rouse.Event) error {
+	var frames []frame
+	var err error
+	if e.Type == rouse.PartUpdated {
+		frames, err = s.partFrames(e)
+	} else {
+		frames, err = s.h.frames(s.ctx, e)
+		s.forget(e)
+	}
+	if err != nil || len(frames) == 0 {
+		return err
+	}
+	wrap := s.wrap(e.Directory)
+	for i, f := range frames {
+		seq := int64(0)
+		if i == len(frames)-1 {
+			seq = e.Seq
+		}
+		if s.buf, err = appendFrame(s.buf, seq, wrap, logID(e, i), f); err != nil {
+			return err
+		}
+	}
+	if len(s.buf) > flushAbove {
+		return s.write()
+	}
+	return nil
+}
+
+// partFrames renders the start, a transition or the end of a part. The text
+// that the reader has not seen as deltas comes before the end, so that the
+// deltas of an announced part always sum up to its text.
+func (s *stream) partFrames(e *rouse.Event) ([]frame, error) {
+	p, err := s.h.partOf(s.ctx, e)
+	if p == nil || err != nil {
+		return nil, err
+	}
+	known := s.parts[p.ID]
+	if growing(p) {
+		if known == nil {
+			start := *p
+			start.Text = ""
+			s.parts[p.ID] = s.sent(p, 0, e.Directory)
+			s.fresh[p.SessionID] = struct{}{}
+			return []frame{partFrame(&start, e.At)}, nil
+		}
+		return nil, nil
+	}
+	if known != nil {
+		delete(s.parts, p.ID)
+		if len(p.Text) > known.n {
+			s.delta(known, []byte(p.Text[known.n:]))
+		}
+	}
+	return []frame{partFrame(p, e.At)}, nil
+}
+
+// growing parts have text that is still being streamed.
+func growing(p *rouse.Part) bool {
+	return p.Open && (p.Kind == rouse.TextPart || p.Kind == rouse.ReasoningPart)
+}
+
+func partFrame(p *rouse.Part, at time.Time) frame {
+	return frame{"message.part.updated", fact{"sessionID": p.SessionID, "part": renderPart(p), "time": at.UnixMilli()}}
+}
+
+// forget drops what no delta will follow any more.
+func (s *stream) forget(e *rouse.Event) {
+	switch e.Type {
+	case rouse.PartRemoved:
+		delete(s.parts, e.PartID)
+	case rouse.MessageRemoved, rouse.SessionDeleted:
+		for id, p := range s.parts {
+			if p.message == e.MessageID || e.Type == rouse.SessionDeleted && p.session == e.SessionID {
+				delete(s.parts, id)
+			}
+		}
+	}
+}
+
+// announceRunning sends every running part of the reader's sessions whole.
+func (s *stream) announceRunning() error {
+	page, err := s.h.deps.Store.Sessions(s.ctx, store.SessionFilter{Directory: s.filter.Directory, Busy: true})
+	if err != nil {
+		return err
+	}
+	for i := range page.Sessions {
+		row := &page.Sessions[i]
+		if s.filter.Session != "" && s.filter.Session != row.ID {
+			continue
+		}
+		for _, live := range s.h.deps.Feed.Live(row.ID) {
+			if !growing(live.Part) || s.parts[live.Part.ID] != nil {
+				continue
+			}
+			whole := *live.Part
+			n := wholeRunes(live.Text)
+			whole.Text = string(live.Text[:n])
+			s.parts[whole.ID] = s.sent(&whole, n, row.Directory)
+			if s.buf, err = appendFrame(s.buf, 0, s.wrap(row.Directory), s.ids.next(time.Now()), partFrame(&whole, time.Now())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readLive sends what has been added to announced parts. A part that is not
+// announced yet is left alone: its start is in the log and rings again, and
+// its session is then fresh, so that text which came before is not forgotten.
+func (s *stream) readLive() {
+	for _, id := range s.sub.Dirty() {
+		delete(s.fresh, id)
+		s.readText(id)
+	}
+	for id := range s.fresh {
+		delete(s.fresh, id)
+		s.readText(id)
+	}
+}
+
+func (s *stream) readText(sessionID string) {
+	for _, live := range s.h.deps.Feed.Live(sessionID) {
+		known := s.parts[live.Part.ID]
+		if known == nil {
+			continue
+		}
+		if n := wholeRunes(live.Text); n > known.n {
+			s.delta(known, live.Text[known.n:n])
+			known.n = n
+		}
+	}
+}
+
+// delta appends a message.part.delta frame. It is the hot path of the server:
+// no reflection, no allocation once the buffer has grown.
+func (s *stream) delta(p *sentPart, text []byte) {
+	b := append(s.buf, "data: "...)
+	b = append(b, p.head...)
+	b = appendEscaped(b, text)
+	b = append(b, `"},"id":"`...)
+	b = s.ids.append(b, time.Now())
+	b = append(b, `"}`...)
+	if s.global {
+		b = append(b, '}')
+	}
+	s.buf = append(b, "\n\n"...)
+}
+
+// sent prepares the frames of a running part's deltas.
+func (s *stream) sent(p *rouse.Part, n int, directory string) *sentPart {
+	head := append([]byte(nil), s.wrap(directory)...)
+	head = append(head, `{"type":"message.part.delta","properties":{"sessionID":`...)
+	head = appendJSON(head, []byte(p.SessionID))
+	head = append(head, `,"messageID":`...)
+	head = appendJSON(head, []byte(p.MessageID))
+	head = append(head, `,"partID":`...)
+	head = appendJSON(head, []byte(p.ID))
+	head = append(head, `,"field":"text","delta":"`...) // reasoning grows in "text" too
+	return &sentPart{session: p.SessionID, message: p.MessageID, n: n, head: head}
+}
+
+// wrap is what stands before the payload on /global/event.
+func (s *stream) wrap(directory string) []byte {
+	if !s.global {
+		return nil
+	}
+	b := append([]byte(`{"directory":`), appendJSON(nil, []byte(directory))...)
+	b = append(b, `,"project":`...)
+	b = appendJSON(b, []byte(s.h.deps.Sessions.ProjectOf(directory).ID))
+	return append(b, `,"payload":`...)
+}
+
+// flush writes what is collected, in one piece, and says how far the reader is.
+func (s *stream) flush() error {
+	if len(s.buf) > 0 {
+		if err := s.write(); err != nil {
+			return err
+		}
+		if err := s.rc.Flush(); err != nil {
+			return rouse.Wrap("opencode: write events", err)
+		}
+	}
+	s.sub.Wrote(s.cursor)
+	return nil
+}
+
+func (s *stream) write() error {
+	_ = s.rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every writer has deadlines
+	_, err := s.w.Write(s.buf)
+	s.buf = s.buf[:0]
+	if cap(s.buf) > 4*flushAbove {
+		s.buf = nil
+	}
+	return rouse.Wrap("opencode: write events", err)
+}
+
+// eventIDs makes the ids of frames that are no event of the log: ascending in
+// time and unique within the stream.
+type eventIDs struct {
+	stamp uint64
+}
+
+func (c *eventIDs) append(b []byte, now time.Time) []byte {
+	c.stamp = max(c.stamp+1, uint64(now.UnixMilli())<<12)
+	b = append(b, "evt_"...)
+	for shift := 44; shift >= 0; shift -= 4 {
+		b = append(b, hexDigits[c.stamp>>shift&0xF])
+	}
+	return append(b, "00000000000000"...)
+}
+
+func (c *eventIDs) next(now time.Time) string { return string(c.append(nil, now)) }
+
+// logID is the id of a log event's i-th frame, the same for every reader.
+func logID(e *rouse.Event, i int) string {
+	stamp := uint64(e.At.UnixMilli()) << 12
+	tail := strconv.FormatInt(e.Seq*10+int64(i), 10)
+	b := (&eventIDs{stamp: stamp - 1}).append(nil, e.At)
+	return string(b[:4+12]) + strings.Repeat("0", max(0, 14-len(tail))) + tail
+}
