@@ -1,0 +1,53 @@
+# make run     the main job on the simulated provider, no network needed
+# make check   format, vet, staticcheck, unit tests; under two minutes
+# make test    everything, with the real OpenCode clients; what CI runs
+# make bench   figures beside the real OpenCode server
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X rouse.Version=$(VERSION)
+STATIC  := $(GO) tool -modfile=tools/go.mod staticcheck
+SECTION  = @printf '\n==== %s (%s)\n' "$(1)" "$$(date -u +%H:%M:%S)"
+
+.PHONY: build run check test bench fmt lint unit race peers clean
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/rouse ./cmd/rouse
+
+run: build
+	./bin/rouse drill tour
+
+fmt:
+	@out=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not formatted:"; echo "$$out"; exit 1; }
+
+lint: fmt
+	$(GO) vet ./...
+	$(STATIC) ./...
+
+unit:
+	$(GO) test -short ./...
+
+check: lint unit
+
+race:
+	$(call SECTION,tests with the race detector)
+	$(GO) test -race -short -timeout 20m ./...
+
+peers: build
+	$(call SECTION,real clients)
+	ROUSE_PEERS=$$(scripts/peers.sh | tail -n 1) ROUSE_BINARY=$(CURDIR)/bin/rouse \
+		$(GO) test -count=1 -timeout 25m ./test/...
+
+test:
+	$(call SECTION,format vet staticcheck)
+	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory race
+	$(call SECTION,long tests)
+	$(GO) test -timeout 20m ./...
+	$(MAKE) --no-print-directory peers
+
+bench: build
+	ROUSE_PEERS=$$(scripts/peers.sh | tail -n 1) ROUSE_BINARY=$(CURDIR)/bin/rouse $(GO) run ./bench $(BENCH)
+
+clean:
+	rm -rf bin .cache
