@@ -2,6 +2,7 @@ package rouse
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -135,4 +136,17 @@ func DecideIntake(f IntakeFacts) (Intake, error) {
 	default:
 		return Immediate, nil
 	}
+}
+
+const defaultTitle = "New session - "
+
+// DefaultTitle is the title of a session that was given none, as OpenCode's
+// clients know it (opencode 1.18.33).
+func DefaultTitle(now time.Time) string {
+	return defaultTitle + now.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// IsDefaultTitle reports whether a title may be replaced by a better one.
+func IsDefaultTitle(title string) bool {
+	return title == "" || strings.HasPrefix(title, defaultTitle) || strings.HasPrefix(title, "Child session - ")
 }

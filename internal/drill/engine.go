@@ -1,0 +1,409 @@
+package drill
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"rouse"
+	"rouse/internal/engine"
+)
+
+// Engine is an engine whose conversations misbehave on command: the model id
+// of a prompt is the mode, one of EngineModes. It needs no network and no
+// process, and passes enginetest.
+type Engine struct{}
+
+// EngineModes are the modes of the drill engine and what each does.
+var EngineModes = map[string]string{
+	"echo":       "answers with the prompt's text",
+	"stream":     "200 pieces of text, 50 a second",
+	"burst":      "50,000 pieces of text at once",
+	"tool":       "one tool call, then text",
+	"plan":       "writes a todo list, then text",
+	"permission": "asks for a permission, then says what was answered",
+	"question":   "asks a question, then says what was answered",
+	"retry":      "one failed attempt that had begun to answer, a retry after 1 s, then text",
+	"hang":       "two pieces of text, then silence until it is cancelled",
+	"mute":       "nothing at all until it is cancelled",
+	"deaf":       "as hang, but ignores cancel: only force ends it",
+	"stubborn":   "as hang, but ignores cancel and force: only the end of its context frees it, 2 s later",
+	"late":       "answers as completed 1 s after cancel",
+	"fail":       "ends on a usage limit",
+	"bare":       "ends with an error that has no class; the diagnostic comes 100 ms later",
+	"silent":     "ends with an error that has no class; nothing else comes",
+	"diagnostic": "a terminal diagnostic while its prompt stays open",
+	"exit":       "its process exits in mid-answer",
+	"garbage":    "noise, updates of other generations and unknown calls, then text",
+	"empty":      "ends at once without an update",
+}
+
+// Open makes a conversation. The agent "refuse" cannot be opened.
+func (Engine) Open(_ context.Context, spec engine.Spec, sink engine.Sink) (engine.Conversation, error) {
+	if spec.Agent == "refuse" {
+		return nil, rouse.Errorf(rouse.Upstream, "drill: open", "the drill agent refuses to start")
+	}
+	return &conversation{sink: sink, waiting: map[string]chan rouse.Reply{}}, nil
+}
+
+type conversation struct {
+	sink engine.Sink
+	late sync.WaitGroup // what comes after Prompt has returned
+
+	mu      sync.Mutex
+	cancel  chan struct{} // closed by Cancel; nil when no prompt runs
+	stop    chan struct{}
+	waiting map[string]chan rouse.Reply
+	asked   int
+	closed  bool
+}
+
+// run is one prompt at work.
+type run struct {
+	c            *conversation
+	ctx          context.Context
+	p            rouse.Prompt
+	cancel, stop chan struct{}
+}
+
+// Prompt plays the mode.
+func (c *conversation) Prompt(ctx context.Context, p rouse.Prompt) engine.Outcome {
+	c.mu.Lock()
+	r := &run{c: c, ctx: ctx, p: p, cancel: make(chan struct{}), stop: make(chan struct{})}
+	c.cancel, c.stop = r.cancel, r.stop
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.cancel, c.stop = nil, nil
+	}()
+	play, ok := modes[p.Model.Model]
+	if !ok {
+		return failed(rouse.ClassModel, rouse.CodeModel, "the drill engine has no mode "+p.Model.Model)
+	}
+	return play(r)
+}
+
+var modes = map[string]func(*run) engine.Outcome{
+	"echo":       func(r *run) engine.Outcome { return r.say(r.text()) },
+	"stream":     func(r *run) engine.Outcome { return r.stream(200, 20*time.Millisecond) },
+	"burst":      func(r *run) engine.Outcome { return r.stream(50_000, 0) },
+	"tool":       (*run).tool,
+	"plan":       (*run).plan,
+	"permission": (*run).permission,
+	"question":   (*run).question,
+	"retry":      (*run).retry,
+	"hang":       func(r *run) engine.Outcome { r.begin(); return r.until(true, true, 0) },
+	"mute":       func(r *run) engine.Outcome { return r.until(true, true, 0) },
+	"deaf":       func(r *run) engine.Outcome { r.begin(); return r.until(false, true, 0) },
+	"stubborn":   func(r *run) engine.Outcome { r.begin(); return r.until(false, false, 2*time.Second) },
+	"late":       (*run).lateAnswer,
+	"fail":       (*run).quota,
+	"bare":       (*run).bare,
+	"silent":     func(*run) engine.Outcome { return engine.Outcome{State: rouse.TurnFailed, Finish: "error"} },
+	"diagnostic": (*run).diagnostic,
+	"exit":       (*run).exit,
+	"garbage":    (*run).garbage,
+	"empty":      func(*run) engine.Outcome { return completed() },
+}
+
+func completed() engine.Outcome {
+	return engine.Outcome{State: rouse.TurnCompleted, Finish: "stop", Evidence: "drill"}
+}
+
+func failed(class rouse.Class, code, message string) engine.Outcome {
+	return engine.Outcome{State: rouse.TurnFailed, Finish: "error", Evidence: "drill", Failure: &rouse.Failure{
+		Class: class, Code: code, Provider: "drill", Message: message, Source: "drill"}}
+}
+
+func (r *run) text() string {
+	var out []string
+	for _, p := range r.p.Parts {
+		if p.Kind == rouse.TextPart {
+			out = append(out, p.Text)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+func (r *run) send(genuine bool, b engine.Body) {
+	r.c.sink.Update(r.ctx, engine.Update{Generation: r.p.Generation, At: time.Now(), Genuine: genuine, Bytes: 64, Body: b})
+}
+
+func (r *run) step() { r.send(false, engine.StepStarted{}) }
+
+func (r *run) done(finish string) {
+	r.send(false, engine.StepEnded{Finish: finish, Usage: rouse.Usage{Tokens: rouse.Tokens{Input: 10, Output: 5}}})
+}
+
+// say is a whole step of one text.
+func (r *run) say(text string) engine.Outcome {
+	r.step()
+	r.send(true, engine.Text{Text: text})
+	r.done("stop")
+	return completed()
+}
+
+// begin is what hanging modes say first.
+func (r *run) begin() {
+	r.step()
+	r.send(true, engine.Text{Text: "one "})
+	r.send(true, engine.Text{Text: "two "})
+}
+
+func (r *run) stream(n int, every time.Duration) engine.Outcome {
+	r.step()
+	for i := range n {
+		if every > 0 && r.pause(every) || r.ended() {
+			return cancelled()
+		}
+		r.send(true, engine.Text{Text: fmt.Sprintf("t%d ", i)})
+	}
+	r.done("stop")
+	return completed()
+}
+
+// pause waits; true means that the prompt was ended meanwhile.
+func (r *run) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return false
+	case <-r.cancel:
+	case <-r.stop:
+	case <-r.ctx.Done():
+	}
+	return true
+}
+
+func (r *run) ended() bool {
+	select {
+	case <-r.cancel:
+	case <-r.stop:
+	case <-r.ctx.Done():
+	default:
+		return false
+	}
+	return true
+}
+
+func cancelled() engine.Outcome {
+	return engine.Outcome{State: rouse.TurnCancelled, Evidence: "drill: cancelled"}
+}
+
+// until works on nothing until it is ended by what it listens to. tail is how
+// long it takes to die once its context is gone.
+func (r *run) until(cancel, stop bool, tail time.Duration) engine.Outcome {
+	var asked, forced chan struct{}
+	if cancel {
+		asked = r.cancel
+	}
+	if stop {
+		forced = r.stop
+	}
+	select {
+	case <-asked:
+	case <-forced:
+	case <-r.ctx.Done():
+		if tail > 0 {
+			time.Sleep(tail)
+		}
+	}
+	return cancelled()
+}
+
+func (r *run) tool() engine.Outcome {
+	input := json.RawMessage(`{"command":"echo drill"}`)
+	r.step()
+	r.send(true, engine.ToolStarted{CallID: "call_1", Name: "bash", State: rouse.ToolPending})
+	r.send(true, engine.ToolStarted{CallID: "call_1", Name: "bash", Title: "echo drill", State: rouse.ToolRunning, Input: input})
+	r.send(true, engine.ToolEnded{CallID: "call_1", Title: "echo drill", Output: "drill\n", Metadata: json.RawMessage(`{"exit":0}`)})
+	r.done("tool-calls")
+	return r.say("Tool done.")
+}
+
+func (r *run) plan() engine.Outcome {
+	r.step()
+	r.send(true, engine.Plan{Todos: []rouse.Todo{{Content: "first", Status: "in_progress", Priority: "high"}, {Content: "second", Status: "pending", Priority: "low"}}})
+	r.send(true, engine.Text{Text: "Planned."})
+	r.done("stop")
+	return completed()
+}
+
+func (r *run) permission() engine.Outcome {
+	r.step()
+	r.send(true, engine.ToolStarted{CallID: "call_1", Name: "bash", State: rouse.ToolPending})
+	reply, ok := r.ask(rouse.PermissionPrefix, func(id string) engine.Body {
+		return engine.PermissionAsked{Request: rouse.Request{ID: id, CallID: "call_1", Permission: "bash", Patterns: []string{"echo drill"}, Always: []string{"echo *"}}}
+	})
+	if !ok {
+		return cancelled()
+	}
+	r.send(true, engine.ToolEnded{CallID: "call_1", Output: reply.Verb})
+	r.done("tool-calls")
+	return r.say("answered: " + reply.Verb)
+}
+
+func (r *run) question() engine.Outcome {
+	r.step()
+	reply, ok := r.ask(rouse.QuestionPrefix, func(id string) engine.Body {
+		return engine.QuestionAsked{Request: rouse.Request{ID: id, Questions: []rouse.Question{{Question: "Which one?", Header: "Pick",
+			Options: []rouse.Option{{Label: "A", Description: "first"}, {Label: "B", Description: "second"}}}}}}
+	})
+	if !ok {
+		return cancelled()
+	}
+	r.send(true, engine.Text{Text: fmt.Sprintf("answered: %s %v", reply.Verb, reply.Answers)})
+	r.done("stop")
+	return completed()
+}
+
+// ask opens a request and waits for its answer.
+func (r *run) ask(prefix string, body func(id string) engine.Body) (rouse.Reply, bool) {
+	id := rouse.NewID(prefix, time.Now())
+	answer := make(chan rouse.Reply, 1)
+	r.c.mu.Lock()
+	r.c.waiting[id] = answer
+	r.c.mu.Unlock()
+	r.send(true, body(id))
+	defer func() {
+		r.c.mu.Lock()
+		defer r.c.mu.Unlock()
+		delete(r.c.waiting, id)
+	}()
+	select {
+	case reply := <-answer:
+		return reply, reply.Verb != rouse.ReplyCancelled
+	case <-r.cancel:
+	case <-r.stop:
+	case <-r.ctx.Done():
+	}
+	return rouse.Reply{}, false
+}
+
+func (r *run) retry() engine.Outcome {
+	r.step()
+	r.send(true, engine.Text{Text: "half an ans"})
+	r.send(false, engine.Retry{Attempt: 1, Next: time.Now().Add(time.Second), Class: rouse.ClassNetwork, Message: "the stream broke", Broken: true})
+	if r.pause(time.Second) {
+		return cancelled()
+	}
+	r.send(false, engine.Resumed{})
+	return r.say("whole answer")
+}
+
+func (r *run) lateAnswer() engine.Outcome {
+	r.begin()
+	select {
+	case <-r.cancel:
+	case <-r.ctx.Done():
+		return cancelled()
+	}
+	select {
+	case <-time.After(time.Second):
+	case <-r.ctx.Done():
+		return cancelled()
+	}
+	r.done("stop")
+	return completed()
+}
+
+func (r *run) quota() engine.Outcome {
+	out := failed(rouse.ClassQuota, rouse.CodeQuota, "5-hour usage limit reached")
+	out.Failure.LimitName, out.Failure.ResetAt = "5 hour", time.Now().Add(5*time.Hour).Truncate(time.Second)
+	return out
+}
+
+// bare ends without a class; the richer word comes after it has returned.
+func (r *run) bare() engine.Outcome {
+	f := *r.quota().Failure
+	gen, sink := r.p.Generation, r.c.sink
+	r.c.late.Go(func() {
+		time.Sleep(100 * time.Millisecond)
+		sink.Update(context.Background(), engine.Update{Generation: gen, At: time.Now(), Body: engine.Diagnostic{Failure: f, Terminal: true}})
+	})
+	return engine.Outcome{State: rouse.TurnFailed, Finish: "error", Evidence: "drill: bare error"}
+}
+
+func (r *run) diagnostic() engine.Outcome {
+	r.begin()
+	r.send(false, engine.Diagnostic{Failure: *r.quota().Failure, Terminal: true})
+	return r.until(true, true, 0)
+}
+
+func (r *run) exit() engine.Outcome {
+	r.begin()
+	r.send(true, engine.ToolStarted{CallID: "call_1", Name: "bash", State: rouse.ToolRunning, Input: json.RawMessage(`{}`)})
+	r.send(false, engine.Exit{Reason: "exit status 1"})
+	out := failed(rouse.ClassNone, rouse.CodeExited, "the agent exited (status 1)")
+	out.OpenTools = []string{"call_1"}
+	return out
+}
+
+func (r *run) garbage() engine.Outcome {
+	for _, b := range []engine.Body{engine.Noise{Kind: "unknown"}, engine.Usage{}, engine.History{}, engine.ToolEnded{CallID: "nobody"},
+		engine.ToolProgress{CallID: "nobody"}, engine.RequestWithdrawn{RequestID: "per_nobody"}, engine.StepEnded{}, engine.Resumed{}} {
+		r.send(false, b)
+	}
+	r.c.sink.Update(r.ctx, engine.Update{Generation: r.p.Generation + 7, At: time.Now(), Genuine: true, Body: engine.Text{Text: "from another turn"}})
+	return r.say("still here")
+}
+
+// Answer hands a reply to whoever waits for it.
+func (c *conversation) Answer(_ context.Context, id string, reply rouse.Reply) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	answer, ok := c.waiting[id]
+	if !ok {
+		return rouse.Errorf(rouse.NotFound, "drill: answer", "nobody waits for %s", rouse.Clip(id, 64))
+	}
+	delete(c.waiting, id)
+	answer <- reply
+	return nil
+}
+
+// Cancel asks the running prompt to end.
+func (c *conversation) Cancel(context.Context) error {
+	return c.signal(func() chan struct{} { return c.cancel })
+}
+
+// Stop ends it by force.
+func (c *conversation) Stop(context.Context) error {
+	return c.signal(func() chan struct{} { return c.stop })
+}
+
+func (c *conversation) signal(which func() chan struct{}) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ch := which()
+	if ch == nil {
+		return nil
+	}
+	select {
+	case <-ch:
+	default:
+		close(ch)
+	}
+	return nil
+}
+
+// Probe has nothing to ask.
+func (c *conversation) Probe(context.Context) error { return engine.ErrUnsupported }
+
+// Info describes the conversation.
+func (c *conversation) Info() engine.Info {
+	return engine.Info{EngineSession: "drill", ModelConfirmed: "true", Diagnostics: "supported"}
+}
+
+// Close waits for what still comes late.
+func (c *conversation) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.late.Wait()
+	return nil
+}
