@@ -1,0 +1,350 @@
+// Package daemon builds the whole from its configuration, in order, and takes
+// it down in reverse: the store stands outside; lanes run on it; doors open
+// last and close first. A second process on the same data folder is refused.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/thejerf/suture/v4"
+
+	"rouse"
+	"rouse/internal/api"
+	"rouse/internal/api/opencode"
+	"rouse/internal/config"
+	"rouse/internal/drill"
+	"rouse/internal/feed"
+	"rouse/internal/session"
+	"rouse/internal/store"
+)
+
+// Options of Run. What is left out comes from the configuration.
+type Options struct {
+	// Paths of the configuration.
+	Paths config.Paths
+	Host  string
+	// Port to bind; negative is the configuration's, 0 lets the system choose.
+	Port   int
+	Data   string
+	NoAuth bool
+	// Drill adds the simulated provider and its engine.
+	Drill bool
+	// Logger is used instead of the configured one; nil makes one on LogTo.
+	Logger *slog.Logger
+	LogTo  io.Writer // default os.Stderr
+	// Ready is called once, when requests are accepted and not before.
+	Ready func(Ready)
+}
+
+// Ready describes a server that accepts requests.
+type Ready struct {
+	URL       string
+	PID       int
+	Data      string
+	TokenFile string
+	Token     string // empty without authentication
+	NoAuth    bool
+	// NewToken says that the token was made in this start: show it once.
+	NewToken bool
+	// Warnings of the configuration.
+	Warnings []string
+	// Reload reads the configuration again; on an error the old one stays.
+	Reload func() error
+}
+
+// The time that each phase has to stop.
+const (
+	doorsStop = 3 * time.Second
+	lanesStop = 20 * time.Second
+)
+
+// server is what Run builds.
+type server struct {
+	opt    Options
+	cfg    *config.Store
+	log    *slog.Logger
+	data   *dataFolder
+	store  *store.Store
+	feed   *feed.Feed
+	lanes  *session.Lanes
+	listen net.Listener
+	url    string
+	boot   store.Lease
+	close  []func() error // in the order in which things were opened
+}
+
+// Run serves until ctx ends and everything has stopped. Errors before that are
+// Invalid (configuration, port, host), Conflict (another server has the data
+// folder) or Unavailable (the folder or database cannot be used), each with a
+// message for a person.
+func Run(ctx context.Context, opt Options) (err error) {
+	s := &server{opt: opt}
+	defer func() {
+		for i := len(s.close) - 1; i >= 0; i-- {
+			err = errors.Join(err, s.close[i]())
+		}
+	}()
+	if err := s.build(ctx); err != nil {
+		return rouse.Wrap("daemon", err)
+	}
+	return rouse.Wrap("daemon", s.serve(ctx))
+}
+
+// build opens everything but the doors.
+func (s *server) build(ctx context.Context) error {
+	if err := s.configure(); err != nil {
+		return err
+	}
+	cfg := s.cfg.Get()
+	if err := s.checkBind(); err != nil {
+		return err
+	}
+	var err error
+	if s.data, err = openData(s.dataDir(), s.opt.NoAuth); err != nil {
+		return err
+	}
+	s.close = append(s.close, s.data.Close)
+	s.store, err = store.Open(ctx, s.data.database(), store.Options{Logger: s.log, Committed: func(e []rouse.Event) { s.feed.Publish(e) }})
+	if err != nil {
+		return err
+	}
+	s.close = append(s.close, s.store.Close)
+	s.feed = feed.New(cfg.Limits.SSERing, s.store.Head(), cfg.Limits.SSESubscribers)
+	return nil
+}
+
+// configure loads the configuration, with the drill provider when asked for.
+func (s *server) configure() error {
+	if s.opt.Drill {
+		base, stop, err := drill.Start(drill.Options{})
+		if err != nil {
+			return err
+		}
+		s.close = append(s.close, func() error { stop(); return nil })
+		s.opt.Paths.Extra = append(s.opt.Paths.Extra, config.DrillProvider(base, drill.Models()))
+	}
+	var err error
+	if s.cfg, err = config.NewStore(func() (*config.Config, error) { return config.Load(s.opt.Paths) }); err != nil {
+		return err
+	}
+	if s.opt.Paths.Accounts == nil { // they are in the data folder, which the configuration may name
+		s.opt.Paths.Accounts = config.OpenAccounts(s.dataDir(), s.opt.Paths.Getenv)
+		if err := s.cfg.Reload(); err != nil {
+			return err
+		}
+	}
+	s.log = s.opt.Logger
+	if s.log == nil {
+		s.log = newLogger(s.opt.LogTo, s.cfg.Get().Log)
+	}
+	return nil
+}
+
+func newLogger(to io.Writer, cfg config.Log) *slog.Logger {
+	if to == nil {
+		to = os.Stderr
+	}
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(cfg.Level)) // checked by config
+	opts := &slog.HandlerOptions{Level: level}
+	if cfg.Format == "json" {
+		return slog.New(slog.NewJSONHandler(to, opts))
+	}
+	return slog.New(slog.NewTextHandler(to, opts))
+}
+
+// dataDir is --data, else the configuration's, else the usual place.
+func (s *server) dataDir() string {
+	dir := s.opt.Data
+	if dir == "" && s.cfg != nil {
+		dir = s.cfg.Get().Server.Data
+	}
+	if dir == "" {
+		dir = config.DefaultData(s.opt.Paths.Getenv)
+	}
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}
+
+func (s *server) host() string {
+	if s.opt.Host != "" {
+		return s.opt.Host
+	}
+	return s.cfg.Get().Server.Host
+}
+
+func (s *server) port() int {
+	if s.opt.Port >= 0 {
+		return s.opt.Port
+	}
+	return s.cfg.Get().Server.Port
+}
+
+// checkBind refuses an open server that others can reach.
+func (s *server) checkBind() error {
+	host := s.host()
+	if s.opt.NoAuth && !loopback(host) {
+		return rouse.FieldError("bind", "--no-auth", "--no-auth is for loopback only: %s can be reached by others; leave --no-auth out", host)
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}
+
+// serve starts the phases and stops them in reverse.
+func (s *server) serve(ctx context.Context) error {
+	storeDone := background(s.store.Serve)
+	defer storeDone.stop()
+	if err := s.startLanes(ctx); err != nil {
+		return err
+	}
+	if err := s.bind(); err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	lanes := s.phase("lanes", failed, s.lanes, &leaseKeeper{s.store, s.boot, s.log}, &housekeeper{s.store, s.cfg, s.log})
+	defer lanes.stop()
+	door, err := s.newDoor()
+	if err != nil {
+		return err
+	}
+	doors := s.phase("doors", failed, door)
+	defer doors.stop()
+	select {
+	case <-door.accepting:
+	case err := <-failed:
+		return err
+	}
+	if err := s.data.announce(s.url, s.opt.NoAuth); err != nil {
+		return err
+	}
+	s.log.Info("daemon.ready", "url", s.url, "pid", os.Getpid())
+	if s.opt.Ready != nil {
+		s.opt.Ready(Ready{URL: s.url, PID: os.Getpid(), Data: s.data.dir, TokenFile: s.data.tokenFile(), Token: s.data.token,
+			NoAuth: s.opt.NoAuth, NewToken: s.data.newToken, Warnings: s.cfg.Get().Warnings, Reload: s.reload})
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-failed:
+		return err
+	}
+}
+
+func (s *server) reload() error {
+	if err := s.cfg.Reload(); err != nil {
+		s.log.Error("daemon.reload", "err", rouse.SafeMessage(err))
+		return err
+	}
+	s.log.Info("daemon.reload", "providers", len(s.cfg.Get().Providers))
+	return nil
+}
+
+// startLanes records this boot, ends what dead ones left and makes the lanes.
+func (s *server) startLanes(ctx context.Context) error {
+	now := time.Now()
+	s.boot = store.Lease{ID: rouse.NewID(rouse.BootPrefix, now), PID: os.Getpid(), Started: now}
+	if err := s.store.PutLease(ctx, s.boot, false); err != nil {
+		return err
+	}
+	s.lanes = session.New(session.Deps{
+		Store: s.store, Feed: s.feed, Log: s.log, Boot: s.boot.ID,
+		Models: models{s.cfg}, Agents: agents{s.cfg},
+		Engine: s.engines(), DefaultEngine: "native", Env: s.environment,
+		MaxQueued: s.cfg.Get().Limits.HoldQueue, MaxRunning: s.cfg.Get().Limits.RunningTurns,
+	})
+	n, err := s.lanes.Recover(ctx)
+	if n > 0 {
+		s.log.Warn("daemon.interrupted", "turns", n)
+	}
+	return err
+}
+
+func (s *server) bind() error {
+	host, port := s.host(), s.port()
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return &rouse.Error{Kind: rouse.Invalid, Op: "bind", Field: "--port", Err: err,
+			Msg: fmt.Sprintf("cannot listen on %s port %d: it is in use or not allowed; use another --port, or --port 0 for any free one", host, port)}
+	}
+	s.listen = l
+	addr := l.Addr().(*net.TCPAddr)
+	if addr.IP.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	s.url = "http://" + net.JoinHostPort(host, strconv.Itoa(addr.Port))
+	return nil
+}
+
+// doorService is the HTTP server as a service.
+type doorService struct {
+	srv       *http.Server
+	listen    net.Listener
+	closing   chan struct{}
+	accepting chan struct{}
+	cut       context.CancelFunc
+	log       *slog.Logger
+}
+
+func (s *server) newDoor() (*doorService, error) {
+	cfg := s.cfg.Get()
+	base, cut := context.WithCancel(context.Background())
+	closing := make(chan struct{})
+	directory, err := os.Getwd()
+	if err != nil {
+		cut()
+		return nil, rouse.Errorf(rouse.Unavailable, "door", "the current directory cannot be read; start rouse in one that exists")
+	}
+	wire := opencode.New(opencode.Deps{Store: s.store, Feed: s.feed, Sessions: s.lanes, Config: s.cfg.Get, Directory: directory,
+		StateDir: s.data.dir, ConfigDir: filepath.Dir(s.opt.Paths.Own[len(s.opt.Paths.Own)-1]), Closing: closing, Log: s.log})
+	door, err := api.NewDoor(api.DoorConfig{Token: s.data.token, NoAuth: s.opt.NoAuth, Hosts: cfg.Server.Hosts, Origins: cfg.Server.CORS,
+		MaxBody: cfg.Limits.BodyBytes, Sessions: s.store, Log: s.log}, s.own(wire, closing))
+	if err != nil {
+		cut()
+		return nil, err
+	}
+	return &doorService{srv: api.NewServer(base, door, s.log), listen: s.listen, closing: closing, accepting: make(chan struct{}), cut: cut, log: s.log}, nil
+}
+
+// Serve answers requests until ctx ends; then streams end, requests in flight
+// have a moment, and the rest is cut.
+func (d *doorService) Serve(ctx context.Context) error {
+	defer d.cut()
+	done := make(chan error, 1)
+	go func() { done <- d.srv.Serve(d.listen) }()
+	close(d.accepting)
+	select {
+	case err := <-done:
+		return fmt.Errorf("%w: %w", suture.ErrTerminateSupervisorTree, err)
+	case <-ctx.Done():
+	}
+	close(d.closing)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), doorsStop)
+	defer cancel()
+	if err := d.srv.Shutdown(stop); err != nil {
+		d.cut()
+		d.log.Info("daemon.doors_cut", "err", err)
+		_ = d.srv.Close()
+	}
+	<-done
+	return nil
+}

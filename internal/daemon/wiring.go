@@ -1,0 +1,71 @@
+package daemon
+
+import (
+	"net/http"
+
+	"rouse"
+	"rouse/internal/api"
+	"rouse/internal/config"
+	"rouse/internal/drill"
+	"rouse/internal/engine"
+	"rouse/internal/session"
+)
+
+// models answers the lanes from the configuration as it is now.
+type models struct{ cfg *config.Store }
+
+// CheckModel says why a model cannot be used.
+func (m models) CheckModel(ref rouse.ModelRef) error {
+	_, err := m.cfg.Get().Resolve(ref)
+	return err
+}
+
+// DefaultModel is zero where nothing can be used.
+func (m models) DefaultModel() rouse.ModelRef {
+	ref, err := m.cfg.Get().Default()
+	if err != nil {
+		return rouse.ModelRef{}
+	}
+	return ref
+}
+
+type agents struct{ cfg *config.Store }
+
+// FindAgent finds an agent by name or alias.
+func (a agents) FindAgent(name string) (session.Agent, error) {
+	cfg := a.cfg.Get()
+	found, ok := cfg.Agent(name)
+	if !ok {
+		_, err := cfg.SessionAgent(name)
+		return session.Agent{}, err
+	}
+	return session.Agent{Name: found.Name, Primary: found.Mode != config.Subagent && !found.Hidden, Model: found.Model}, nil
+}
+
+// engines gives the engine of a session by its name.
+func (s *server) engines() func(string) (engine.Engine, error) {
+	known := map[string]engine.Engine{}
+	if s.opt.Drill {
+		known["drill"] = drill.Engine{}
+		known["native"] = drill.Engine{}
+	}
+	return func(name string) (engine.Engine, error) {
+		e, ok := known[name]
+		if !ok {
+			return nil, rouse.FieldError("engine", "engine", "there is no engine %q", rouse.Clip(name, 40))
+		}
+		return e, nil
+	}
+}
+
+// environment is what tools inside a session find about it.
+func (s *server) environment(sessionID string) []string {
+	env := []string{"ROUSE_SERVER=" + s.url, "ROUSE_SESSION=" + sessionID}
+	if !s.opt.NoAuth {
+		env = append(env, "ROUSE_TOKEN="+api.AgentToken(s.data.token, sessionID))
+	}
+	return env
+}
+
+// own puts Rouse's own API beside the wire.
+func (s *server) own(wire http.Handler, _ <-chan struct{}) http.Handler { return wire }
