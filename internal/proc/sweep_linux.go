@@ -1,0 +1,66 @@
+package proc
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// signalMarked signals every living process that has entry in its environment
+// or belongs to group (0: none), and says how many there were. Signal 0 only
+// counts.
+func signalMarked(entry string, group int, s syscall.Signal) int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return 0
+	}
+	names, _ := dir.Readdirnames(-1) // what can be read counts
+	_ = dir.Close()
+	self, n := os.Getpid(), 0
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == self || pid == 1 {
+			continue
+		}
+		if !marked(name, entry) && (group == 0 || groupOf(name) != group) {
+			continue
+		}
+		if s == 0 || syscall.Kill(pid, s) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// marked reports that a process has entry in its environment. A zombie has
+// none.
+func marked(pid, entry string) bool {
+	env, err := os.ReadFile("/proc/" + pid + "/environ")
+	if err != nil {
+		return false
+	}
+	for kv := range bytes.SplitSeq(env, []byte{0}) {
+		if string(kv) == entry {
+			return true
+		}
+	}
+	return false
+}
+
+// groupOf is the process group of a living process; 0 for a zombie or one that
+// is gone.
+func groupOf(pid string) int {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return 0
+	}
+	// "pid (name) state ppid pgrp …"; the name may hold anything, also ")".
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 3 || fields[0] == "Z" || fields[0] == "X" {
+		return 0
+	}
+	g, _ := strconv.Atoi(fields[2])
+	return g
+}
