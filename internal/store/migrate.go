@@ -17,7 +17,10 @@ import (
 )
 
 //go:embed migrations/*.sql
-var migrations embed.FS
+var embedded embed.FS
+
+// migrations is embedded, except in the test of migrating.
+var migrations fs.FS = embedded
 
 // migrate brings the schema up to this program's. Before it changes a database
 // that holds data it writes a copy; a newer schema is refused with both
