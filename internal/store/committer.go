@@ -179,6 +179,14 @@ func (c *committer) commit(tx *Tx, batch []*op) error {
 	if err := c.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
+	if len(batch) == 1 { // no savepoint: its error is the batch's
+		o := batch[0]
+		if o.err = guarded(tx, o.fn); o.err != nil {
+			tx.seq, tx.partN, tx.events = c.s.seq.Load(), c.s.parts, nil
+			return c.exec("ROLLBACK")
+		}
+		return c.exec("COMMIT")
+	}
 	for _, o := range batch {
 		if err := c.member(tx, o); err != nil {
 			return err
