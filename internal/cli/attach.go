@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"rouse/internal/client"
+	"rouse/internal/config"
+	"rouse/internal/daemon"
+)
+
+// clientOrEmbedded finds the server that is meant: the given address, --server
+// or ROUSE_SERVER, one that runs on the data folder; else it starts one in
+// this process. stop ends what was started and must be called.
+func (a *app) clientOrEmbedded(attach string) (cl *client.Client, stop func(), err error) {
+	where := client.Where{Server: firstText(attach, a.root.Server), Token: a.root.Token, Data: a.data(), Getenv: a.getenv}
+	cl, err = client.Find(where)
+	named := where.Server != "" || a.getenv("ROUSE_SERVER") != ""
+	if err == nil && (named || a.alive(cl)) {
+		return cl, cl.Close, nil
+	}
+	if err != nil && (named || !errors.Is(err, client.ErrNoServer)) {
+		return nil, nil, err
+	}
+	conf, err := config.Load(a.paths())
+	if err != nil {
+		return nil, nil, err
+	}
+	opts := daemon.Options{Paths: a.paths(), Host: "127.0.0.1", Port: 0, Data: a.data(), Drill: drillWanted(conf), Logger: a.quiet()}
+	server, err := startEmbedded(a.ctx, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	cl, err = client.New(server.ready.URL, server.ready.Token)
+	if err != nil {
+		_ = server.close() // the first error is the one to tell
+		return nil, nil, err
+	}
+	return cl, func() {
+		cl.Close()
+		if err := server.close(); err != nil {
+			a.notef("! the server of this run did not end well: %s", say(err))
+		}
+	}, nil
+}
+
+// alive says whether the server that the data folder names still answers.
+func (a *app) alive(cl *client.Client) bool {
+	ctx, cancel := context.WithTimeout(a.ctx, 2*time.Second)
+	defer cancel()
+	_, err := cl.Health(ctx)
+	_, refused := client.RefusalOf(err)
+	return err == nil || refused
+}
+
+// drillWanted: without any provider that could answer, the simulated one lets
+// a first run show something; it says itself what it is.
+func drillWanted(c *config.Config) bool {
+	for _, p := range c.Providers {
+		if p.Unusable == "" {
+			return false
+		}
+	}
+	return c.Model.IsZero()
+}

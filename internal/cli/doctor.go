@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"rouse"
+	"rouse/internal/client"
+	"rouse/internal/config"
+)
+
+type doctorCmd struct {
+	JSON bool `name:"json" help:"Print {ok, checks}."`
+}
+
+func (doctorCmd) Help() string {
+	return `Looks at the data folder, the configuration, the keys, the server and the tools
+it needs; each line says what it found and what to do. Exits with 1 if something
+must be mended before Rouse can work.
+
+Example:
+  rouse doctor`
+}
+
+// finding is one line of the doctor.
+type finding struct {
+	Check string `json:"check"`
+	Level string `json:"level"` // ok, warn or fail
+	Text  string `json:"text"`
+	Do    string `json:"do,omitempty"`
+}
+
+// Run checks everything.
+func (c *doctorCmd) Run(a *app) error {
+	var list []finding
+	add := func(f ...finding) { list = append(list, f...) }
+	add(checkData(a.data())...)
+	conf, f := checkConfig(a)
+	add(f...)
+	if conf != nil {
+		add(checkProviders(conf)...)
+	}
+	add(checkAccounts(a)...)
+	add(checkServer(a, conf)...)
+	add(checkTools(a)...)
+	failed := 0
+	for _, f := range list {
+		if f.Level == "fail" {
+			failed++
+		}
+	}
+	if c.JSON {
+		if err := a.printJSON(map[string]any{"ok": failed == 0, "checks": list}); err != nil {
+			return err
+		}
+	} else {
+		a.findings(list)
+	}
+	if failed > 0 {
+		return &exit{exitInternal, rouse.Errorf(rouse.Invalid, "doctor", "%d check(s) failed", failed)}
+	}
+	return nil
+}
+
+func (a *app) findings(list []finding) {
+	st := styleOf(a.out, a.getenv)
+	paint := map[string]func(string) string{"ok": st.green, "warn": st.yellow, "fail": st.red}
+	for _, f := range list {
+		fmt.Fprintf(a.out, "%s  %-10s %s\n", paint[f.Level](fmt.Sprintf("%-4s", f.Level)), f.Check, oneLine(f.Text))
+		if f.Do != "" {
+			fmt.Fprintf(a.out, "                  → %s\n", f.Do)
+		}
+	}
+}
+
+func checkData(dir string) []finding {
+	st, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if parent := existing(dir); !writable(parent) {
+			return []finding{{"data", "fail", "the data folder " + dir + " does not exist and " + parent + " is not writable", "make it, or name another with --data"}}
+		}
+		return []finding{{"data", "ok", "the data folder " + dir + " will be made at the first start", ""}}
+	case err != nil:
+		return []finding{{"data", "fail", "the data folder " + dir + " cannot be looked at", "check the rights of the folders above it"}}
+	case !st.IsDir():
+		return []finding{{"data", "fail", dir + " is not a folder", "move it away, or name another with --data"}}
+	case !writable(dir):
+		return []finding{{"data", "fail", "the data folder " + dir + " is not writable", "run as its owner, or name another with --data"}}
+	case st.Mode().Perm()&0o077 != 0:
+		return []finding{{"data", "warn", fmt.Sprintf("others may look into the data folder %s (mode %o)", dir, st.Mode().Perm()), "chmod 700 " + dir}}
+	}
+	out := []finding{{"data", "ok", dir, ""}}
+	for _, name := range []string{"token", "accounts.json"} {
+		if st, err := os.Stat(filepath.Join(dir, name)); err == nil && st.Mode().Perm()&0o077 != 0 {
+			out = append(out, finding{"data", "fail", fmt.Sprintf("others may read %s (mode %o)", name, st.Mode().Perm()), "chmod 600 " + filepath.Join(dir, name)})
+		}
+	}
+	return out
+}
+
+// existing is the nearest folder above that is there.
+func existing(dir string) string {
+	for {
+		if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// writable tries it: rights alone do not tell of a read-only file system.
+func writable(dir string) bool {
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return false
+	}
+	_ = f.Close()
+	return os.Remove(f.Name()) == nil
+}
+
+func checkConfig(a *app) (*config.Config, []finding) {
+	conf, err := config.Load(a.paths())
+	if err != nil {
+		return nil, []finding{{"config", "fail", say(err), "mend the file"}}
+	}
+	text := "no file; the defaults hold"
+	if len(conf.Files) > 0 {
+		text = strings.Join(conf.Files, ", ")
+	}
+	out := []finding{{"config", "ok", text, ""}}
+	for _, w := range conf.Warnings {
+		out = append(out, finding{"config", "warn", w, ""})
+	}
+	return conf, out
+}
+
+func checkProviders(conf *config.Config) []finding {
+	var out []finding
+	usable := 0
+	for _, p := range conf.Providers {
+		if p.Unusable == "" {
+			usable++
+			out = append(out, finding{"provider", "ok", fmt.Sprintf("%s: %d models, from %s", p.ID, len(p.Models), p.Source), ""})
+			continue
+		}
+		out = append(out, finding{"provider", "warn", p.ID + ": " + p.Unusable, ""})
+	}
+	if usable == 0 {
+		out = append(out, finding{"provider", "warn", "no provider can take work", "rouse auth login PROVIDER, or try `rouse serve --drill`"})
+	} else if ref, err := conf.Default(); err == nil {
+		if _, err := conf.Resolve(ref); err != nil {
+			out = append(out, finding{"provider", "fail", "the default " + say(err), "set model in rouse.jsonc"})
+		}
+	}
+	return out
+}
+
+func checkAccounts(a *app) []finding {
+	list, err := config.OpenAccounts(a.data(), a.getenv).List()
+	if err != nil {
+		return []finding{{"accounts", "fail", say(err), ""}}
+	}
+	var out []finding
+	ctx, cancel := context.WithTimeout(a.ctx, 5*time.Second)
+	defer cancel()
+	for _, acc := range list {
+		if _, err := config.OpenAccounts(a.data(), a.getenv).Get(ctx, acc.Provider); err != nil {
+			out = append(out, finding{"accounts", "warn", say(err), "unlock the keyring, or log in again with ROUSE_KEYRING=off"})
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, finding{"accounts", "ok", fmt.Sprintf("%d key(s) kept here", len(list)), ""})
+	}
+	return out
+}
+
+func checkServer(a *app, conf *config.Config) []finding {
+	cl, err := a.client()
+	if errors.Is(err, client.ErrNoServer) {
+		return checkPort(conf)
+	}
+	if err != nil {
+		return []finding{{"server", "fail", say(err), ""}}
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(a.ctx, 5*time.Second)
+	defer cancel()
+	h, err := cl.Health(ctx)
+	switch {
+	case errors.Is(err, client.ErrUnreachable) && a.root.Server == "" && a.getenv("ROUSE_SERVER") == "":
+		return append([]finding{{"server", "warn", "the server of the data folder ended without saying so", "it is recovered when it starts again"}}, checkPort(conf)...)
+	case err != nil:
+		return []finding{{"server", "fail", cl.URL() + ": " + say(err), ""}}
+	case h.Version != rouse.Version:
+		return []finding{{"server", "warn", fmt.Sprintf("%s runs version %s, this is %s", cl.URL(), h.Version, rouse.Version), "restart it"}}
+	}
+	return []finding{{"server", "ok", cl.URL() + " answers", ""}}
+}
+
+func checkPort(conf *config.Config) []finding {
+	if conf == nil {
+		return nil
+	}
+	addr := net.JoinHostPort(conf.Server.Host, strconv.Itoa(conf.Server.Port))
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return []finding{{"server", "warn", "none runs, and " + addr + " cannot be bound: something else may use it", "rouse serve --port 0"}}
+	}
+	_ = l.Close()
+	return []finding{{"server", "ok", "none runs; " + addr + " is free", ""}}
+}
+
+func checkTools(a *app) []finding {
+	var out []finding
+	for _, tool := range []struct{ name, level, without string }{
+		{"sh", "fail", "the bash tool cannot run anything"},
+		{"bash", "warn", "the bash tool falls back to sh"},
+		{"git", "warn", "branches and worktrees are not recognised"},
+	} {
+		if path := look(a.getenv("PATH"), tool.name); path != "" {
+			out = append(out, finding{"tools", "ok", tool.name + " is " + path, ""})
+		} else {
+			out = append(out, finding{"tools", tool.level, tool.name + " is not on the PATH: " + tool.without, "install " + tool.name})
+		}
+	}
+	if runtime.GOOS != "linux" {
+		out = append(out, finding{"system", "warn", runtime.GOOS + ": escaped processes are not swept by their marker", ""})
+	}
+	return out
+}
+
+// look finds a program on a PATH.
+func look(path, name string) string {
+	for _, dir := range filepath.SplitList(path) {
+		full := filepath.Join(dir, name)
+		if st, err := os.Stat(full); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			return full
+		}
+	}
+	return ""
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"rouse"
+	"rouse/internal/drill"
+)
+
+type drillCmd struct {
+	Tour     drillTour     `cmd:"" help:"Show what a server tells about good and bad sessions."`
+	Provider drillProvider `cmd:"" help:"Serve the simulated provider to other programs."`
+}
+
+func (drillCmd) Help() string {
+	return `The drill is a provider whose models fail on command, in every way that real
+ones do: ` + strings.Join(drill.Models(), ", ") + `.`
+}
+
+type drillProvider struct {
+	Host string `default:"127.0.0.1" help:"Address to bind."`
+	Port int    `short:"p" default:"0" help:"Port to bind; 0 lets the system choose."`
+	JSON bool   `name:"json" help:"Print one JSON line {url, models, pid} when requests are accepted."`
+}
+
+func (drillProvider) Help() string {
+	return `Speaks chat completions (/v1/chat/completions) and Anthropic's messages
+(/v1/messages), and asks for no key. A directive in the prompt changes what a
+model does: [[drill tokens=500 rate=0 cmd="go test" delay=2s reset=10s]].
+
+Example:
+  rouse drill provider --port 18080`
+}
+
+// Run serves until Ctrl-C.
+func (c *drillProvider) Run(a *app) error {
+	if c.Port < 0 || c.Port > 65535 {
+		return usage("--port %d: use 0 to 65535", c.Port)
+	}
+	addr := net.JoinHostPort(c.Host, strconv.Itoa(c.Port))
+	var said error
+	err := drill.Serve(a.ctx, addr, drill.Options{}, func(base string) {
+		if c.JSON {
+			said = a.printJSON(struct {
+				URL    string   `json:"url"`
+				Models []string `json:"models"`
+				PID    int      `json:"pid"`
+			}{base, drill.Models(), os.Getpid()})
+			return
+		}
+		_, said = fmt.Fprintf(a.out, "drill provider at %s\n  models %s\n", base, strings.Join(drill.Models(), ", "))
+	})
+	if err != nil && a.ctx.Err() == nil {
+		return &exit{exitUsage, &rouse.Error{Kind: rouse.Invalid, Op: "drill", Err: err,
+			Msg: "cannot listen on " + addr + ": it is in use or not allowed; use another --port, or --port 0 for any free one"}}
+	}
+	return rouse.Wrap("cli: print", said)
+}

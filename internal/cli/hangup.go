@@ -1,0 +1,6 @@
+package cli
+
+import "syscall"
+
+// hangup asks a server to read its configuration again.
+const hangup = syscall.SIGHUP
