@@ -6,9 +6,59 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"rouse"
 )
+
+// Rouse's own API: snake_case, times in RFC 3339.
+
+// Row is one session of GET /rouse/v1/sessions.
+type Row struct {
+	ID           string         `json:"id"`
+	Title        string         `json:"title"`
+	Directory    string         `json:"directory"`
+	Agent        string         `json:"agent"`
+	Engine       string         `json:"engine"`
+	Model        rouse.ModelRef `json:"model"`
+	State        string         `json:"state"`
+	Outcome      string         `json:"outcome"`
+	Evidence     []string       `json:"evidence"`
+	Generation   uint64         `json:"generation"`
+	Queued       int            `json:"queued"`
+	Messages     int            `json:"messages"`
+	Orchestrator string         `json:"orchestrator"`
+	UpdatedAt    time.Time      `json:"updated_at"`
+}
+
+// Rows is the answer of GET /rouse/v1/sessions.
+type Rows struct {
+	Sessions []Row `json:"sessions"`
+	Total    int   `json:"total"`
+	HasMore  bool  `json:"has_more"`
+}
+
+// LaunchRequest is the body of POST /rouse/v1/launch.
+type LaunchRequest struct {
+	Directory        string      `json:"directory,omitempty"`
+	Title            string      `json:"title,omitempty"`
+	Agent            string      `json:"agent,omitempty"`
+	Model            string      `json:"model,omitempty"` // "provider/model"
+	Prompt           string      `json:"prompt,omitempty"`
+	Parts            []PartInput `json:"parts,omitempty"`
+	Orchestrator     string      `json:"orchestrator,omitempty"`
+	Force            bool        `json:"force,omitempty"`
+	VerifyTimeoutSec int         `json:"verify_timeout_sec,omitempty"`
+}
+
+// LaunchFailure is the data of a launch that did not generate.
+type LaunchFailure struct {
+	Message  string          `json:"message"`
+	Session  string          `json:"session"`
+	Turn     string          `json:"turn"`
+	Verdict  json.RawMessage `json:"verdict"`
+	Incident json.RawMessage `json:"incident"`
+}
 
 // RowQuery selects sessions of GET /rouse/v1/sessions; empty fields select all.
 type RowQuery struct {

@@ -2,15 +2,13 @@ package client
 
 import (
 	"encoding/json"
-	"time"
 
 	"rouse"
 )
 
-// This file holds every JSON shape that crosses the wire: OpenCode's own
-// (camelCase, integer milliseconds; opencode 1.18.33) with Rouse's additions,
-// and Rouse's (snake_case, RFC 3339) further down. Nothing else in the package
-// knows a field's name.
+// This file holds every JSON shape of OpenCode's wire (camelCase, integer
+// milliseconds; opencode 1.18.33) with Rouse's additions; own.go those of
+// Rouse's own API. Nothing else in the package knows a field's name.
 
 // Model names a model in a prompt.
 type Model struct {
@@ -352,53 +350,4 @@ type problemData struct {
 	Message string `json:"message"`
 	Field   string `json:"field"`
 	Ref     string `json:"ref"`
-}
-
-// The rest is Rouse's own API.
-
-// Row is one session of GET /rouse/v1/sessions.
-type Row struct {
-	ID           string         `json:"id"`
-	Title        string         `json:"title"`
-	Directory    string         `json:"directory"`
-	Agent        string         `json:"agent"`
-	Engine       string         `json:"engine"`
-	Model        rouse.ModelRef `json:"model"`
-	State        string         `json:"state"`
-	Outcome      string         `json:"outcome"`
-	Evidence     []string       `json:"evidence"`
-	Generation   uint64         `json:"generation"`
-	Queued       int            `json:"queued"`
-	Messages     int            `json:"messages"`
-	Orchestrator string         `json:"orchestrator"`
-	UpdatedAt    time.Time      `json:"updated_at"`
-}
-
-// Rows is the answer of GET /rouse/v1/sessions.
-type Rows struct {
-	Sessions []Row `json:"sessions"`
-	Total    int   `json:"total"`
-	HasMore  bool  `json:"has_more"`
-}
-
-// LaunchRequest is the body of POST /rouse/v1/launch.
-type LaunchRequest struct {
-	Directory        string      `json:"directory,omitempty"`
-	Title            string      `json:"title,omitempty"`
-	Agent            string      `json:"agent,omitempty"`
-	Model            string      `json:"model,omitempty"` // "provider/model"
-	Prompt           string      `json:"prompt,omitempty"`
-	Parts            []PartInput `json:"parts,omitempty"`
-	Orchestrator     string      `json:"orchestrator,omitempty"`
-	Force            bool        `json:"force,omitempty"`
-	VerifyTimeoutSec int         `json:"verify_timeout_sec,omitempty"`
-}
-
-// LaunchFailure is the data of a launch that did not generate.
-type LaunchFailure struct {
-	Message  string          `json:"message"`
-	Session  string          `json:"session"`
-	Turn     string          `json:"turn"`
-	Verdict  json.RawMessage `json:"verdict"`
-	Incident json.RawMessage `json:"incident"`
 }
