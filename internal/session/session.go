@@ -118,7 +118,7 @@ var errShutdown = rouse.Errorf(rouse.Unavailable, "session: stop", "the server i
 // it returns. Recover must have run before.
 func (l *Lanes) Serve(ctx context.Context) error {
 	busy, err := l.Store.BusySessions(ctx)
-	if err != nil {
+	if err != nil && ctx.Err() == nil { // told to stop already: lanes must end all the same
 		return rouse.Wrap("session: serve", err)
 	}
 	for _, id := range busy {
