@@ -60,7 +60,7 @@ type Ready struct {
 	// Warnings of the configuration.
 	Warnings []string
 	// Reload reads the configuration again; on an error the old one stays.
-	Reload func() error
+	Reload func() error `json:"-"`
 }
 
 // The time that each phase has to stop.

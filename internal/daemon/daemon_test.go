@@ -21,7 +21,12 @@ import (
 	"rouse/internal/daemon"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if data := os.Getenv("ROUSE_TEST_SERVE"); data != "" {
+		serveChild(data)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func options(t *testing.T, data string) daemon.Options {
 	t.Helper()
