@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite" // also the driver "sqlite"
 
 	"rouse"
 )
@@ -178,6 +178,8 @@ func (s *Store) prepared(ctx context.Context, text string) (*sql.Stmt, error) {
 	return st, nil
 }
 
+const sqliteFull = 13 // SQLITE_FULL, https://sqlite.org/rescode.html
+
 // failure turns a driver's error into one that may leave the package.
 func failure(op string, err error) error {
 	switch {
@@ -188,7 +190,11 @@ func failure(op string, err error) error {
 	case errors.As(err, new(*rouse.Error)):
 		return rouse.Wrap(op, err)
 	default:
-		return &rouse.Error{Kind: rouse.Unavailable, Op: op, Msg: "the database cannot be used right now", Err: err}
+		msg := "the database cannot be used right now"
+		if e := (*sqlite.Error)(nil); errors.As(err, &e) && e.Code()&0xff == sqliteFull {
+			msg = "the disk that holds the database is full: free some space"
+		}
+		return &rouse.Error{Kind: rouse.Unavailable, Op: op, Msg: msg, Err: err}
 	}
 }
 
