@@ -139,8 +139,10 @@ func (s *Store) Close() error {
 	}
 	s.stmts.Range(func(_, st any) bool { _ = st.(*sql.Stmt).Close(); return true })
 	err := s.read.Close()
-	_, checkpoint := s.write.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
-	return errors.Join(err, checkpoint, s.write.Close())
+	if _, err := s.write.Exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		s.log.Warn("store.checkpoint", "err", err) // the log file stays and is read at the next start
+	}
+	return errors.Join(err, s.write.Close())
 }
 
 // Backup writes a consistent copy to path, which must not exist.
