@@ -317,7 +317,7 @@ func (s *server) newDoor() (*doorService, error) {
 	wire := opencode.New(opencode.Deps{Store: s.store, Feed: s.feed, Sessions: s.lanes, Config: s.cfg.Get, Directory: directory,
 		StateDir: s.data.dir, ConfigDir: filepath.Dir(s.opt.Paths.Own[len(s.opt.Paths.Own)-1]), Closing: closing, Log: s.log})
 	door, err := api.NewDoor(api.DoorConfig{Token: s.data.token, NoAuth: s.opt.NoAuth, Hosts: cfg.Server.Hosts, Origins: cfg.Server.CORS,
-		MaxBody: cfg.Limits.BodyBytes, Sessions: s.store, Log: s.log}, s.own(wire, closing))
+		MaxBody: cfg.Limits.BodyBytes, Sessions: s.store, Log: s.log}, s.own(wire, directory, closing))
 	if err != nil {
 		cut()
 		return nil, err

@@ -68,4 +68,7 @@ func (s *server) environment(sessionID string) []string {
 }
 
 // own puts Rouse's own API beside the wire.
-func (s *server) own(wire http.Handler, _ <-chan struct{}) http.Handler { return wire }
+func (s *server) own(wire http.Handler, directory string, closing <-chan struct{}) http.Handler {
+	return api.New(api.Deps{Store: s.store, Feed: s.feed, Sessions: s.lanes, Config: s.cfg.Get, Directory: directory,
+		Closing: closing, Log: s.log}, wire)
+}

@@ -161,7 +161,11 @@ func newRig(t *testing.T, ring int, doors ...api.DoorConfig) *rig {
 	storeCtx, stopStore := context.WithCancel(context.Background())
 	all.Go(func() { _ = r.store.Serve(storeCtx) })
 	var lanes sync.WaitGroup
-	lanes.Go(func() { _ = r.lanes.Serve(ctx) })
+	lanes.Go(func() {
+		if err := r.lanes.Serve(ctx); err != nil {
+			t.Error(err)
+		}
+	})
 	r.server = httptest.NewUnstartedServer(nil)
 	r.server.Config = api.NewServer(context.Background(), d, log)
 	r.server.Start()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rouse"
+	"rouse/internal/api"
 	"rouse/internal/feed"
 	"rouse/internal/store"
 )
@@ -30,11 +31,11 @@ type stream struct {
 	filter feed.Filter
 	global bool // frames are wrapped with directory and project
 
-	cursor int64
-	buf    []byte
-	parts  map[string]*sentPart // announced running parts
-	fresh  map[string]struct{}  // sessions with a part announced since readLive
-	ids    eventIDs
+	log   *api.Log
+	buf   []byte
+	parts map[string]*sentPart // announced running parts
+	fresh map[string]struct{}  // sessions with a part announced since readLive
+	ids   eventIDs
 }
 
 // sentPart is what this reader has of a running part.
@@ -59,7 +60,7 @@ func (h *Handler) globalEvents(w http.ResponseWriter, r *http.Request) {
 
 // follow streams events until the client leaves or the server stops.
 func (h *Handler) follow(w http.ResponseWriter, r *http.Request, filter feed.Filter, global bool) {
-	after, resume, err := resumePoint(r)
+	after, resume, err := api.ResumePoint(r)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -71,35 +72,15 @@ func (h *Handler) follow(w http.ResponseWriter, r *http.Request, filter feed.Fil
 	}
 	defer sub.Close()
 	s := &stream{h: h, ctx: r.Context(), w: w, rc: http.NewResponseController(w), sub: sub, filter: filter, global: global,
-		cursor: h.deps.Feed.Head(), parts: map[string]*sentPart{}, fresh: map[string]struct{}{}}
-	header := w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("Cache-Control", "no-cache, no-transform")
-	header.Set("X-Accel-Buffering", "no")
-	header.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(http.StatusOK)
+		log:   &api.Log{Store: h.deps.Store, Feed: h.deps.Feed, Filter: filter, Cursor: h.deps.Feed.Head()},
+		parts: map[string]*sentPart{}, fresh: map[string]struct{}{}}
+	api.StreamHeaders(w)
 	if resume {
-		s.cursor = min(after, s.cursor)
+		s.log.Cursor = min(after, s.log.Cursor)
 	}
 	if err := s.run(resume); err != nil && s.ctx.Err() == nil {
 		h.deps.Log.Debug("event stream ended", "error", err)
 	}
-}
-
-// resumePoint reads Last-Event-ID, or ?after= which a browser can set.
-func resumePoint(r *http.Request) (after int64, resume bool, err error) {
-	name, v := "Last-Event-ID", r.Header.Get("Last-Event-ID")
-	if q := r.URL.Query().Get("after"); q != "" {
-		name, v = "after", q
-	}
-	if v == "" {
-		return 0, false, nil
-	}
-	after, perr := strconv.ParseInt(v, 10, 64)
-	if perr != nil || after < 0 {
-		return 0, false, rouse.FieldError("opencode: events", name, "%s: expected the id of an event, got %q", name, rouse.Clip(v, 40))
-	}
-	return after, true, nil
 }
 
 func (s *stream) run(resume bool) error {
@@ -152,14 +133,17 @@ func (s *stream) plain(kind string) (err error) {
 	return err
 }
 
-// readLog renders all committed events behind the cursor: from the ring, or
-// from the store when the reader has fallen out of it.
+// readLog renders all committed events behind the cursor. Where the store has
+// forgotten some of them, one rouse.resync tells the reader to read the rows
+// again, and the stream goes on from now.
 func (s *stream) readLog() error {
 	for {
-		events, cursor, ok := s.h.deps.Feed.Since(s.cursor, s.filter.Match, readAhead)
-		if !ok {
-			var err error
-			if events, cursor, err = s.readStore(); err != nil {
+		events, more, gap, err := s.log.Next(s.ctx, readAhead)
+		if err != nil {
+			return err
+		}
+		if gap != nil {
+			if err := s.resync(gap); err != nil {
 				return err
 			}
 		}
@@ -168,8 +152,7 @@ func (s *stream) readLog() error {
 				return err
 			}
 		}
-		s.cursor = cursor
-		if ok && len(events) < readAhead {
+		if !more {
 			return nil
 		}
 		if err := s.flush(); err != nil {
@@ -178,30 +161,16 @@ func (s *stream) readLog() error {
 	}
 }
 
-// readStore reads events that are no longer in memory. Where the store has
-// forgotten some of them too, one rouse.resync tells the reader to read the
-// rows again, and the stream goes on from now.
-func (s *stream) readStore() ([]rouse.Event, int64, error) {
-	oldest, err := s.h.deps.Store.Oldest(s.ctx)
-	if err != nil {
-		return nil, 0, err
+func (s *stream) resync(gap *api.Gap) (err error) {
+	var wrap []byte
+	if s.global {
+		wrap = []byte(`{"payload":`)
 	}
-	if oldest > s.cursor+1 {
-		head := s.h.deps.Feed.Head()
-		gap := fact{"after": s.cursor, "oldest": oldest, "head": head}
-		var wrap []byte
-		if s.global {
-			wrap = []byte(`{"payload":`)
-		}
-		clear(s.parts)
-		s.buf, err = appendFrame(s.buf, head, wrap, s.ids.next(time.Now()), frame{"rouse.resync", gap})
-		s.cursor = head
-		if err == nil {
-			err = s.announceRunning()
-		}
-		return nil, head, err
+	clear(s.parts)
+	if s.buf, err = appendFrame(s.buf, gap.Head, wrap, s.ids.next(time.Now()), frame{"rouse.resync", gap}); err != nil {
+		return err
 	}
-	return s.h.deps.Store.Events(s.ctx, s.cursor, store.EventFilter{Session: s.filter.Session, Directory: s.filter.Directory}, readAhead)
+	return s.announceRunning()
 }
 
 // event renders one event of the log.
@@ -387,7 +356,7 @@ func (s *stream) flush() error {
 			return rouse.Wrap("opencode: write events", err)
 		}
 	}
-	s.sub.Wrote(s.cursor)
+	s.sub.Wrote(s.log.Cursor)
 	return nil
 }
 

@@ -1,0 +1,158 @@
+// Package api is the door that every request passes (host, bounds,
+// authentication, cross-origin, rate, scope) and Rouse's own HTTP API under
+// /rouse/v1. OpenCode's wire is in the package below it.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"rouse"
+	"rouse/internal/config"
+	"rouse/internal/feed"
+	"rouse/internal/session"
+	"rouse/internal/store"
+)
+
+// Launcher is what the own API asks of the session verb.
+type Launcher interface {
+	Create(ctx context.Context, n session.NewSession) (s *rouse.Session, warning string, err error)
+	Prompt(ctx context.Context, p session.Prompt) (session.Accepted, error)
+	Vitals(sessionID string) (rouse.Vitals, bool)
+}
+
+// Deps is what Rouse's own API stands on; all of it is required.
+type Deps struct {
+	Store    *store.Store
+	Feed     *feed.Feed
+	Sessions Launcher
+	Config   func() *config.Config
+	// Directory is where sessions work that name none.
+	Directory string
+	// Closing is closed when streams have to end.
+	Closing <-chan struct{}
+	Log     *slog.Logger
+}
+
+// own is Rouse's own API.
+type own struct{ Deps }
+
+// prefix is where Rouse's own API lives.
+const prefix = "/rouse/v1"
+
+func init() {
+	// One shape of errors on every route. The variable is huma's and global.
+	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
+		return newStatusError(status, message, errs...)
+	}
+}
+
+// New puts Rouse's own API and the health checks beside root, which answers
+// everything else.
+func New(d Deps, root http.Handler) http.Handler {
+	o := &own{d}
+	mux := http.NewServeMux()
+	mux.Handle("/", root)
+	mux.HandleFunc("GET /healthz", alive)
+	mux.HandleFunc("GET /readyz", alive) // requests are accepted only when all is ready
+	inner := http.NewServeMux()
+	mux.Handle(prefix+"/", inner)
+	inner.HandleFunc(prefix+"/", func(w http.ResponseWriter, r *http.Request) {
+		Fail(w, r, o.Log, rouse.Errorf(rouse.NotFound, "own api", "There is no %s %s here.", r.Method, rouse.Clip(r.URL.Path, 200)))
+	})
+	inner.HandleFunc("GET "+prefix+"/events", o.events)
+	inner.HandleFunc("GET "+prefix+"/sessions/{id}/events", o.sessionEvents)
+
+	c := huma.DefaultConfig("Rouse", rouse.Version)
+	c.OpenAPIPath, c.DocsPath, c.SchemasPath, c.CreateHooks = "/openapi", "", "", nil
+	c.Info.Description = "What no OpenCode client knows: launching, watching and identity. OpenCode's own wire is at the root."
+	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
+	c.Security = []map[string][]string{{"token": {}}}
+	a := humago.NewWithPrefix(inner, prefix, c)
+	for _, stream := range []struct{ path, id, summary string }{
+		{"/events", "events", "Follow all events, resumable with Last-Event-ID or ?after="},
+		{"/sessions/{id}/events", "session-events", "Follow one session's events, resumable with Last-Event-ID or ?after="},
+	} {
+		a.OpenAPI().AddOperation(&huma.Operation{Method: http.MethodGet, Path: prefix + stream.path, OperationID: stream.id, Summary: stream.summary,
+			Responses: map[string]*huma.Response{"200": {Description: "server-sent events", Content: map[string]*huma.MediaType{"text/event-stream": {}}}}})
+	}
+	huma.Register(a, operation("list-sessions", http.MethodGet, "/sessions", "List sessions with their state and evidence"), wrap(o, o.listSessions))
+	huma.Register(a, operation("get-session", http.MethodGet, "/sessions/{id}", "One session with its state and evidence"), wrap(o, o.getSession))
+	huma.Register(a, operation("identity", http.MethodGet, "/sessions/{id}/identity", "Who a session is, from the durable record"), wrap(o, o.identity))
+	huma.Register(a, operation("preflight", http.MethodGet, "/preflight", "Whether a model can take work now"), wrap(o, o.preflight))
+	launch := operation("launch", http.MethodPost, "/launch", "Create a session, prompt it, and verify that it generates")
+	launch.DefaultStatus = http.StatusCreated
+	huma.Register(a, launch, wrap(o, o.launch))
+	return mux
+}
+
+func operation(id, method, path, summary string) huma.Operation {
+	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary,
+		MaxBodyBytes: MaxBody, BodyReadTimeout: bodyTimeout}
+}
+
+func alive(w http.ResponseWriter, _ *http.Request) {
+	WriteJSON(w, http.StatusOK, map[string]bool{"ok": true})
+}
+
+// stamp is how times are written here: RFC 3339 in UTC with milliseconds; nil
+// for a time that is not known.
+func stamp(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := t.UTC().Format("2006-01-02T15:04:05.000Z")
+	return &s
+}
+
+// statusError is a Problem on its way through huma.
+type statusError struct {
+	status int
+	body   any
+	text   string
+}
+
+func (e *statusError) GetStatus() int               { return e.status }
+func (e *statusError) Error() string                { return e.text }
+func (e *statusError) MarshalJSON() ([]byte, error) { return Marshal(e.body) }
+
+// Schema describes the body: every error has this shape.
+func (e *statusError) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(typeOf[Problem](), true, "Problem")
+}
+
+// wrap turns the errors of the vocabulary into answers.
+func wrap[I, O any](o *own, fn func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
+	return func(ctx context.Context, in *I) (*O, error) {
+		out, err := fn(ctx, in)
+		if err == nil {
+			return out, nil
+		}
+		if done, ok := err.(*statusError); ok {
+			return nil, done
+		}
+		status, body := problemOf(ctx, o.Log, err)
+		return nil, &statusError{status: status, body: body, text: body.Data.Message}
+	}
+}
+
+// newStatusError is what huma says when a request does not fit its schema.
+func newStatusError(status int, message string, errs ...error) *statusError {
+	if status == http.StatusUnprocessableEntity {
+		status = http.StatusBadRequest
+	}
+	body := Problem{Name: nameOf(status), Data: ProblemData{Message: message}}
+	for _, err := range errs {
+		if d, ok := err.(huma.ErrorDetailer); ok && err != nil {
+			detail := d.ErrorDetail()
+			body.Data.Field, body.Data.Message = fieldOf(detail.Location), message+": "+detail.Message
+			break
+		}
+	}
+	return &statusError{status: status, body: body, text: message}
+}

@@ -1,0 +1,258 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"rouse"
+	"rouse/internal/feed"
+)
+
+const (
+	ownHeartbeat = 10 * time.Second
+	ownWrite     = 60 * time.Second // a reader that takes nothing for so long is let go
+	ownPage      = 256
+)
+
+// ownEvent is an event of Rouse's own streams. What Data holds depends on the
+// type: rouse.turn.* and rouse.session.state the state with its facts,
+// rouse.cancel.stage the stage, rouse.incident.* and rouse.wall.* the row.
+type ownEvent struct {
+	Seq        int64           `json:"seq"`
+	Type       string          `json:"type"`
+	At         *string         `json:"at"`
+	Session    string          `json:"session,omitempty"`
+	Directory  string          `json:"directory,omitempty"`
+	Turn       string          `json:"turn,omitempty"`
+	Generation uint64          `json:"generation,omitempty"`
+	State      string          `json:"state,omitempty"`
+	Outcome    rouse.TurnState `json:"outcome,omitempty"`
+	WaitingFor string          `json:"waiting_for,omitempty"`
+	Data       json.RawMessage `json:"data,omitempty"`
+}
+
+// ResumePoint reads Last-Event-ID, or ?after= which a browser can set.
+func ResumePoint(r *http.Request) (after int64, resume bool, err error) {
+	name, v := "Last-Event-ID", r.Header.Get("Last-Event-ID")
+	if q := r.URL.Query().Get("after"); q != "" {
+		name, v = "after", q
+	}
+	if v == "" {
+		return 0, false, nil
+	}
+	after, perr := strconv.ParseInt(v, 10, 64)
+	if perr != nil || after < 0 {
+		return 0, false, rouse.FieldError("events", name, "%s: expected the id of an event, got %q", name, rouse.Clip(v, 40))
+	}
+	return after, true, nil
+}
+
+// StreamHeaders begins an event stream.
+func StreamHeaders(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusOK)
+}
+
+func (o *own) events(w http.ResponseWriter, r *http.Request) {
+	o.follow(w, r, feed.Filter{Directory: r.URL.Query().Get("directory")})
+}
+
+func (o *own) sessionEvents(w http.ResponseWriter, r *http.Request) {
+	s, err := o.Store.Session(r.Context(), r.PathValue("id"))
+	if err != nil {
+		Fail(w, r, o.Log, err)
+		return
+	}
+	o.follow(w, r, feed.Filter{Session: s.ID})
+}
+
+// follow streams from now, or from where the reader was.
+func (o *own) follow(w http.ResponseWriter, r *http.Request, filter feed.Filter) {
+	after, resume, err := ResumePoint(r)
+	if err != nil {
+		Fail(w, r, o.Log, err)
+		return
+	}
+	sub, err := o.Feed.Subscribe(filter)
+	if err != nil {
+		Fail(w, r, o.Log, err)
+		return
+	}
+	defer sub.Close()
+	log := &Log{Store: o.Store, Feed: o.Feed, Filter: filter, Cursor: o.Feed.Head()}
+	if resume {
+		log.Cursor = min(after, log.Cursor)
+	}
+	StreamHeaders(w)
+	s := &ownStream{w: w, rc: http.NewResponseController(w), log: log}
+	if err := s.run(r, o, sub); err != nil && r.Context().Err() == nil {
+		o.Log.Debug("event stream ended", "error", err)
+	}
+}
+
+type ownStream struct {
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	log *Log
+	buf []byte
+}
+
+func (s *ownStream) run(r *http.Request, o *own, sub *feed.Subscription) error {
+	beat := time.NewTicker(ownHeartbeat)
+	defer beat.Stop()
+	s.buf = append(s.buf, ": connected\n\n"...)
+	for {
+		if err := s.pending(r); err != nil {
+			return err
+		}
+		if err := s.flush(); err != nil {
+			return err
+		}
+		sub.Wrote(s.log.Cursor)
+		select {
+		case <-sub.Bell():
+		case <-beat.C:
+			s.buf = append(s.buf, ": still here\n\n"...)
+		case <-o.Closing:
+			return nil
+		case <-r.Context().Done():
+			return r.Context().Err()
+		}
+	}
+}
+
+func (s *ownStream) pending(r *http.Request) error {
+	for {
+		events, more, gap, err := s.log.Next(r.Context(), ownPage)
+		if err != nil {
+			return err
+		}
+		if gap != nil {
+			raw, err := Marshal(gap)
+			if err != nil {
+				return err
+			}
+			if err := s.add(ownEvent{Seq: gap.Head, Type: "rouse.resync", At: stamp(time.Now()), Data: raw}, true); err != nil {
+				return err
+			}
+		}
+		for i := range events {
+			list := ownEvents(&events[i])
+			for j := range list {
+				if err := s.add(list[j], j == len(list)-1); err != nil {
+					return err
+				}
+			}
+		}
+		if !more {
+			return nil
+		}
+		if err := s.flush(); err != nil {
+			return err
+		}
+	}
+}
+
+// add appends a frame; the last one of an event carries the id.
+func (s *ownStream) add(e ownEvent, last bool) error {
+	raw, err := Marshal(e)
+	if err != nil {
+		return err
+	}
+	if last {
+		s.buf = fmt.Appendf(s.buf, "id: %d\n", e.Seq)
+	}
+	s.buf = fmt.Appendf(s.buf, "data: %s\n\n", raw)
+	return nil
+}
+
+func (s *ownStream) flush() error {
+	if len(s.buf) == 0 {
+		return nil
+	}
+	_ = s.rc.SetWriteDeadline(time.Now().Add(ownWrite)) // not every writer has deadlines
+	_, err := s.w.Write(s.buf)
+	s.buf = s.buf[:0]
+	if err == nil {
+		err = s.rc.Flush()
+	}
+	return rouse.Wrap("write events", err)
+}
+
+// ownEvents renders a log event; nil where this API has nothing to say.
+func ownEvents(e *rouse.Event) []ownEvent {
+	base := ownEvent{Seq: e.Seq, At: stamp(e.At), Session: e.SessionID, Directory: e.Directory, Turn: e.TurnID, Generation: e.Generation}
+	state := base
+	state.Type = "rouse.session.state"
+	switch e.Type {
+	case rouse.TurnQueuedEvent, rouse.TurnRunningEvent, rouse.TurnWaitingEvent:
+		var f rouse.TurnFact
+		if json.Unmarshal(e.Data, &f) != nil {
+			return nil
+		}
+		base.Type, base.State, base.WaitingFor, base.Data = "rouse."+string(e.Type), string(f.State), f.WaitingFor, e.Data
+		switch e.Type {
+		case rouse.TurnQueuedEvent:
+			return []ownEvent{base}
+		case rouse.TurnWaitingEvent:
+			state.State, state.WaitingFor = string(rouse.Waiting), f.WaitingFor
+		default:
+			state.State = string(rouse.Generating)
+		}
+		return []ownEvent{base, state}
+	case rouse.TurnRetryEvent:
+		base.Type, base.Data = "rouse.turn.retry", e.Data
+		return []ownEvent{base}
+	case rouse.TurnSettledEvent:
+		var f rouse.SettledFact
+		if json.Unmarshal(e.Data, &f) != nil {
+			return nil
+		}
+		base.Type, base.State, base.Outcome, base.Data = "rouse.turn.settled", string(f.State), f.State, e.Data
+		if !f.Idle {
+			return []ownEvent{base}
+		}
+		state.State, state.Outcome = string(rouse.Idle), f.State
+		return []ownEvent{base, state}
+	case rouse.SessionCreated, rouse.SessionResumed:
+		state.State = string(rouse.Idle)
+		return []ownEvent{state}
+	case rouse.SessionPaused:
+		state.State = string(rouse.Paused)
+		return []ownEvent{state}
+	case rouse.SessionDeleted:
+		state.State = "deleted"
+		return []ownEvent{state}
+	case rouse.CancelStage:
+		base.Type, base.Data = "rouse.cancel.stage", e.Data
+		return []ownEvent{base}
+	case rouse.IncidentOpened, rouse.IncidentClosed:
+		var i rouse.Incident
+		if json.Unmarshal(e.Data, &i) != nil {
+			return nil
+		}
+		base.Type, base.Data = "rouse.incident.opened", e.Data
+		if e.Type == rouse.IncidentClosed {
+			base.Type = "rouse.incident." + i.Status
+		}
+		return []ownEvent{base}
+	case rouse.WallOpened, rouse.WallClosed:
+		var wall rouse.Wall
+		if json.Unmarshal(e.Data, &wall) != nil {
+			return nil
+		}
+		base.Type, base.Data = "rouse.wall."+wall.State, e.Data
+		if wall.State == "open" {
+			base.Type = "rouse.wall.opened"
+		}
+		return []ownEvent{base}
+	}
+	return nil
+}
