@@ -38,6 +38,7 @@ func (a *app) clientOrEmbedded(attach string) (cl *client.Client, stop func(), e
 		return nil, nil, err
 	}
 	return cl, func() {
+		a.outlast(cl)
 		cl.Close()
 		if err := server.close(); err != nil {
 			a.notef("! the server of this run did not end well: %s", say(err))
@@ -63,4 +64,25 @@ func drillWanted(c *config.Config) bool {
 		}
 	}
 	return c.Model.IsZero()
+}
+
+// outlast waits until nobody else works on the server of this run: another
+// command may have found it through the data folder and started something.
+func (a *app) outlast(cl *client.Client) {
+	tick := time.NewTicker(300 * time.Millisecond)
+	defer tick.Stop()
+	for told := false; ; told = true {
+		busy, err := cl.Busy(a.ctx)
+		if err != nil || len(busy) == 0 {
+			return
+		}
+		if !told {
+			a.notef("! %d other session(s) work on the server of this run; waiting for them (Ctrl-C interrupts them)", len(busy))
+		}
+		select {
+		case <-a.ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }

@@ -204,11 +204,11 @@ func (t *turn) run(ctx context.Context, p client.Prompt) error {
 	if r.err == nil {
 		t.reconcile(ctx, p.MessageID, r.entry)
 	}
-	if t.terminal != nil {
-		t.terminal.endLine()
-	}
 	if ctx.Err() != nil {
 		return t.abort(context.Cause(ctx))
+	}
+	if t.terminal != nil {
+		t.terminal.endLine()
 	}
 	return t.end(r)
 }
@@ -268,7 +268,7 @@ func (t *turn) ask(ctx context.Context, p client.Prompt) (*client.Entry, client.
 // reconcile shows what the stream had not brought when the answer came.
 func (t *turn) reconcile(ctx context.Context, prompt string, last *client.Entry) {
 	page, err := t.client.Messages(ctx, t.session.ID, client.MessageQuery{Limit: 200})
-	if err != nil {
+	if err != nil && last != nil {
 		page.Entries = []client.Entry{*last} // better than nothing, and it is the end
 	}
 	for _, e := range page.Entries {
@@ -375,7 +375,11 @@ func (t *turn) abort(cause error) error {
 			done.Message = "the turn could not be aborted: " + say(err)
 		} else {
 			done.Message = "the turn was aborted"
+			t.reconcile(ctx, t.view.prompt, nil)
 		}
+	}
+	if t.terminal != nil {
+		t.terminal.endLine()
 	}
 	if t.json {
 		t.lines.put("done", t.session.ID, func(x *lineJSON) { x.Done = &done })

@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 )
 
 // Permissions lists the open permission requests of all sessions.
@@ -52,6 +54,15 @@ func (c *Client) Agents(ctx context.Context) ([]Agent, error) {
 	var out []Agent
 	_, err := c.do(ctx, call{method: http.MethodGet, path: "/agent", out: &out})
 	return out, err
+}
+
+// Busy lists the sessions that have a turn running.
+func (c *Client) Busy(ctx context.Context) ([]string, error) {
+	var all map[string]struct{}
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/session/status", out: &all}); err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(all)), nil
 }
 
 // Health asks whether the server answers; it needs the token like any call.
