@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("ROUSE_KEYRING", "off")
 			e.Setenv("NO_COLOR", "1")
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // a second at each end otherwise
 			return os.MkdirAll(e.WorkDir+"/home", 0o755)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -87,7 +88,7 @@ func start(ts *testscript.TestScript, args []string) (*exec.Cmd, *bufio.Scanner)
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"HOME", "PATH", "ROUSE_KEYRING", "NO_COLOR", "ROUSE_DATA", "ROUSE_CONFIG", "TMPDIR", "GOCOVERDIR"} {
+	for _, name := range []string{"HOME", "PATH", "ROUSE_KEYRING", "NO_COLOR", "ROUSE_DATA", "ROUSE_CONFIG", "TMPDIR", "GOCOVERDIR", "GORACE"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	cmd.Stderr = os.Stderr
