@@ -55,7 +55,7 @@ type LaunchOutput struct {
 		Message    string      `json:"message"`
 		Verified   bool        `json:"verified"`
 		FirstEvent *FirstEvent `json:"first_event"`
-		Model      *Model      `json:"model" nullable:"true"`
+		Model      *Model      `json:"model"`
 		Warnings   []string    `json:"warnings"`
 	}
 }

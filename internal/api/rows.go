@@ -16,7 +16,7 @@ type Row struct {
 	Directory    string             `json:"directory"`
 	Agent        string             `json:"agent"`
 	Engine       string             `json:"engine"`
-	Model        *Model             `json:"model" nullable:"true"`
+	Model        *Model             `json:"model"`
 	State        rouse.SessionState `json:"state" enum:"idle,generating,waiting,paused"`
 	WaitingFor   *string            `json:"waiting_for" nullable:"true"`
 	Outcome      *rouse.TurnState   `json:"outcome" nullable:"true"`
