@@ -70,6 +70,20 @@ func (c *Config) Agent(name string) (*Agent, bool) {
 	return a, a != nil
 }
 
+// Allowing gives the agent's rules with everything that would ask allowed and
+// everything denied still denied: for a session that nobody sits in front of
+// and that may go on all the same. As a session's own rules they come after
+// the agent's and win.
+func (a *Agent) Allowing() []rouse.PermissionRule {
+	out := slices.Clone(a.Rules)
+	for i := range out {
+		if out[i].Action == rouse.Ask {
+			out[i].Action = rouse.Allow
+		}
+	}
+	return out
+}
+
 // SessionAgent checks the agent that a session or a prompt names: Invalid
 // (field "agent") when unknown, hidden or a sub-agent, naming the accepted ones.
 func (c *Config) SessionAgent(name string) (*Agent, error) {

@@ -179,3 +179,23 @@ func TestAgents(t *testing.T) {
 		}
 	}
 }
+
+func TestAllowingAsksNothingAndForgivesNothing(t *testing.T) {
+	p := newPlace(t)
+	p.write(own, `{"permission": {"bash": {"*": "ask", "rm *": "deny"}}}`)
+	a, _ := p.load().Agent("plan")
+	rules := append(a.Rules, a.Allowing()...)
+	for _, x := range []struct {
+		permission, subject string
+		want                rouse.Action
+	}{
+		{"bash", "ls", rouse.Allow}, {"bash", "rm x", rouse.Deny}, {"edit", "x", rouse.Deny}, {"external_directory", "/x", rouse.Allow}, {"read", ".env", rouse.Allow},
+	} {
+		if got := rouse.Decide(rules, x.permission, x.subject, rouse.Ask); got != x.want {
+			t.Errorf("%+v: %s", x, got)
+		}
+	}
+	if a.Rules[1].Action != rouse.Ask {
+		t.Error("the agent's own rules changed")
+	}
+}
