@@ -36,6 +36,7 @@ type LaunchInput struct {
 		Orchestrator     string       `json:"orchestrator,omitempty" doc:"The session that launches and may prompt, cancel and rescue"`
 		Force            bool         `json:"force,omitempty" doc:"Launch although a usage limit is known to stand"`
 		Attended         bool         `json:"attended,omitempty" doc:"Somebody answers permissions; else what would ask is rejected"`
+		Auto             bool         `json:"auto,omitempty" doc:"What would ask is allowed instead of rejected; a user's token only"`
 		VerifyTimeoutSec int          `json:"verify_timeout_sec,omitempty" minimum:"0" maximum:"600" doc:"0 is 60"`
 	}
 }
@@ -131,8 +132,17 @@ func (o *own) plan(ctx context.Context, in *LaunchInput) (session.NewSession, se
 		}
 		n.Model = ref
 	}
-	if who := Who(ctx); who.Scope == Agent {
+	who := Who(ctx)
+	if who.Scope == Agent {
 		n.Orchestrator = who.Session
+	}
+	if b.Auto {
+		if who.Scope == Agent {
+			return n, p, rouse.Errorf(rouse.Denied, "launch", "auto allows what a person would be asked for: a session's own token may not give that")
+		}
+		if a, ok := o.Config().Agent(b.Agent); ok { // an unknown one is refused by Create
+			n.Permission = append(a.Allowing(), n.Permission...)
+		}
 	}
 	if n.Orchestrator != "" {
 		from, err := o.Store.Session(ctx, n.Orchestrator)

@@ -20,6 +20,7 @@ type launchCmd struct {
 	Agent         string        `help:"Agent of the session." placeholder:"NAME"`
 	Model         string        `short:"m" help:"Model as provider/model (default: the launching session's, else the server's)." placeholder:"MODEL"`
 	Force         bool          `help:"Launch although a usage limit of the provider is known to stand."`
+	Auto          bool          `help:"Allow what would be asked for, instead of rejecting it."`
 	VerifyTimeout time.Duration `default:"60s" help:"How long to wait for the first sign of generation." placeholder:"60s"`
 	JSON          bool          `name:"json" help:"Print the server's answer."`
 }
@@ -29,7 +30,7 @@ func (launchCmd) Help() string {
 text, reasoning or tool call of this turn, or its end. Prints the session's id.
 A launch that does not generate exits with 6 and says why; its session stays.
 Nobody answers in a launched session: questions are denied, and what would ask
-for a permission is rejected.
+for a permission is rejected, unless --auto is given.
 
 Started by a tool inside a session (ROUSE_SESSION), the new session takes that
 session's directory and model unless told otherwise and records it as its
@@ -54,7 +55,7 @@ func (c *launchCmd) Run(a *app) error {
 		return err
 	}
 	in := client.LaunchRequest{
-		Title: c.Title, Agent: c.Agent, Model: c.Model, Prompt: prompt, Force: c.Force,
+		Title: c.Title, Agent: c.Agent, Model: c.Model, Prompt: prompt, Force: c.Force, Auto: c.Auto,
 		Orchestrator: a.getenv("ROUSE_SESSION"), VerifyTimeoutSec: int((c.VerifyTimeout + time.Second - 1) / time.Second),
 	}
 	if c.Directory != "" || in.Orchestrator == "" {
@@ -67,6 +68,9 @@ func (c *launchCmd) Run(a *app) error {
 		return err
 	}
 	defer cl.Close()
+	if !c.Auto {
+		a.notef("%s", a.style.dim("nobody answers in a launched session: what would ask for a permission is rejected (--auto allows it)"))
+	}
 	out, raw, err := cl.Launch(a.ctx, in)
 	if failed, ok := client.Failed(err); ok {
 		return c.failed(a, failed, err)

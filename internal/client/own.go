@@ -48,6 +48,7 @@ type LaunchRequest struct {
 	Parts            []PartInput `json:"parts,omitempty"`
 	Orchestrator     string      `json:"orchestrator,omitempty"`
 	Force            bool        `json:"force,omitempty"`
+	Auto             bool        `json:"auto,omitempty"`
 	VerifyTimeoutSec int         `json:"verify_timeout_sec,omitempty"`
 }
 
