@@ -19,7 +19,7 @@ type verdict struct {
 func classOf(x *facts) (rouse.Class, string, string) {
 	for _, rule := range []func(*facts) (verdict, bool){
 		operatorBalance, providerCodes, billingCodes, quotaCodes, capacityCodes, neverFits, authCodes,
-		plainText, rateCodes, softText, byStatus,
+		plainText, rateCodes, softText, byCategory, byStatus,
 	} {
 		if v, ok := rule(x); ok {
 			return v.class, v.conf, v.why
@@ -151,6 +151,12 @@ func quotaCodes(x *facts) (verdict, bool) {
 	if v, ok := quotaTyped(x); ok {
 		return v, ok
 	}
+	if x.has(rejectedEvent) {
+		return verdict{rouse.ClassQuota, "high", "a rejected rate_limit_event"}, true
+	}
+	if x.has(antigravityRecord) && x.has("RESOURCE_EXHAUSTED") {
+		return verdict{rouse.ClassQuota, "high", "an AGY_ERROR record with RESOURCE_EXHAUSTED"}, true
+	}
 	rejected := x.status == 429 && strings.EqualFold(x.headers.Get("anthropic-ratelimit-unified-status"), "rejected")
 	return verdict{rouse.ClassQuota, "high", "the account's unified limit is rejected"}, rejected
 }
@@ -237,6 +243,20 @@ func byMarkers(x *facts, list []marker) (verdict, bool) {
 
 func plainText(x *facts) (verdict, bool) { return byMarkers(x, firm) }
 func softText(x *facts) (verdict, bool)  { return byMarkers(x, soft) }
+
+// byCategory reads the category of a typed session failure (claude-agent-acp
+// and codex-acp 2.x, opted in).
+func byCategory(x *facts) (verdict, bool) {
+	category, severity, _ := strings.Cut(x.category, ":")
+	class, ok := map[string]rouse.Class{"service": rouse.ClassCapacity, "connection": rouse.ClassNetwork, "access": rouse.ClassAuth}[category]
+	if category == "limit" {
+		class, ok = rouse.ClassQuota, true
+		if severity == "warning" {
+			class = rouse.ClassRate
+		}
+	}
+	return verdict{class, "low", "category " + category}, ok
+}
 
 // byStatus is the last resort.
 func byStatus(x *facts) (verdict, bool) {

@@ -25,9 +25,13 @@ type facts struct {
 	codes    []string
 	texts    []string // messages as they were
 	text     string   // all messages, folded for matching
+	plain    string   // the same with its capitals: names of zones have them
 	raw      string   // metadata.raw, folded
 	docs     []map[string]any
-	retries  bool // the record says that the agent itself tries again
+	model    string // of an agent's record
+	window   string // the exhausted window, where it is structured
+	category string // of a typed session failure, with its severity
+	retries  bool   // the record says that the agent itself tries again
 	channel  Channel
 }
 
@@ -58,6 +62,19 @@ func extract(e Evidence) (facts, bool) {
 		if e.Channel == ACPError {
 			x.acp(doc)
 		}
+		x.envelope(doc)
+	case ACPUpdate:
+		if !x.update(decode(e.Event)) {
+			return x, false
+		}
+	case SDKEvent:
+		if !x.sdk(decode(e.Event)) {
+			return x, false
+		}
+	case Stderr:
+		if !x.record(e) {
+			return x, false
+		}
 	case Text:
 		if !e.Trusted {
 			return x, false
@@ -66,11 +83,12 @@ func extract(e Evidence) (facts, bool) {
 	default:
 		return x, false
 	}
-	var folded []string
+	var plain []string
 	for _, t := range x.texts {
-		folded = append(folded, fold(t))
+		plain = append(plain, flatten(t))
 	}
-	x.text = strings.Join(folded, " ")
+	x.plain = strings.Join(plain, " ")
+	x.text = strings.ToLower(x.plain)
 	if x.status >= 200 && x.status < 300 || x.status == 0 { // an error inside a stream carries its status as code
 		for _, c := range x.codes {
 			if n, err := strconv.Atoi(c); err == nil && n >= 400 && n <= 599 {
@@ -78,7 +96,7 @@ func extract(e Evidence) (facts, bool) {
 			}
 		}
 	}
-	return x, !cancelled.MatchString(x.text)
+	return x, !cancelled.MatchString(x.text) && !x.has("-32800")
 }
 
 var cancelled = regexp.MustCompile(`context canceled|request was aborted|request cancelled|operation cancelled|^\W*aborted\W*$`)
@@ -214,15 +232,7 @@ func (x *facts) acp(d map[string]any) {
 		return
 	}
 	x.docs = append(x.docs, data)
-	for _, k := range []string{"errorKind", "codexErrorInfo", "codex_error_info"} {
-		if o, ok := data[k].(map[string]any); ok {
-			for key := range o {
-				x.code(key)
-			}
-			continue
-		}
-		x.code(data[k])
-	}
+	x.errorInfo(data)
 	for _, k := range []string{"message", "details"} {
 		if s, ok := data[k].(string); ok {
 			x.speak(s, 1)
@@ -267,9 +277,11 @@ func (x *facts) say(s string) {
 
 var ansi = regexp.MustCompile("\x1b\\[[0-9;?]*[a-zA-Z]")
 
-// fold makes text comparable: no colour codes, plain quotes and dots, single
-// spaces, lower case.
-func fold(s string) string {
+// fold makes text comparable: flat and in lower case.
+func fold(s string) string { return strings.ToLower(flatten(s)) }
+
+// flatten leaves no colour codes, plain quotes and dots, single spaces.
+func flatten(s string) string {
 	s = ansi.ReplaceAllString(s, "")
 	var b strings.Builder
 	space := false
@@ -288,7 +300,7 @@ func fold(s string) string {
 			b.WriteByte(' ')
 		}
 		space = false
-		b.WriteRune(unicode.ToLower(r))
+		b.WriteRune(r)
 	}
 	return b.String()
 }

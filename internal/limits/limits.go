@@ -46,6 +46,18 @@ type Evidence struct {
 	Text     string          // text, stderr, transport
 	Trusted  bool            // text: known to be an error line
 	HostZone string          // zone of times that name none; "" leaves them unread
+	Bind     Bind
+}
+
+// Bind is what evidence has to belong to.
+type Bind struct {
+	// SessionID is the agent's own session; a record of another one proves
+	// nothing. "" binds no record.
+	SessionID string
+	// PromptStarted is when the prompt was sent; older records are not about it.
+	PromptStarted time.Time
+	// Aborted: the prompt was cancelled, so a broken connection is our own doing.
+	Aborted bool
 }
 
 // Finding is what evidence proves. Unknown is zero, never a guess.
@@ -87,9 +99,12 @@ func Classify(e Evidence) Finding {
 	if !ok {
 		return f
 	}
+	if x.provider != e.Provider {
+		f.ProviderLabel = label(x.provider)
+	}
 	f.Message = Sanitize(x.message())
 	class, conf, why := classOf(&x)
-	if class == rouse.ClassNone {
+	if class == rouse.ClassNone || class == rouse.ClassNetwork && e.Bind.Aborted {
 		return f
 	}
 	f.Class, f.Confidence, f.Why = class, conf, why
@@ -106,12 +121,18 @@ func Classify(e Evidence) Finding {
 	case rouse.ClassRate, rouse.ClassQuota, rouse.ClassContext, rouse.ClassCapacity:
 		f.Model = modelName(&x)
 	}
+	if x.model != "" {
+		f.Model = x.model
+	}
 	if !f.ResetAt.IsZero() {
 		f.Confidence = sourceConfidence(f.ResetSource)
+		if f.ResetSource == sourceClockZone && (f.LimitName == "weekly" || f.LimitName == "monthly") {
+			f.Confidence = "low" // a bare clock on a long window may be any of its days
+		}
 	}
 	switch f.Class {
 	case rouse.ClassQuota, rouse.ClassBilling, rouse.ClassAuth, rouse.ClassContext, rouse.ClassModel:
-		f.Terminal = true
+		f.Terminal = !x.retries
 	}
 	return f
 }
@@ -131,8 +152,10 @@ func promoted(x *facts, at time.Time) bool {
 // sourceConfidence is how far a reset from this source can be trusted.
 func sourceConfidence(source string) string {
 	switch source {
-	case sourceDated, sourceDuration:
+	case sourceDated, sourceDuration, sourceClockZone:
 		return "medium"
+	case sourceClockLocal:
+		return "low"
 	}
 	return "high"
 }

@@ -40,7 +40,12 @@ type row struct {
 	Text    string
 	TextGen *generated `json:"text_gen"`
 	Trusted bool
-	Want    struct {
+	Bind    *struct {
+		SessionID string    `json:"session_id"`
+		Started   time.Time `json:"prompt_started_at"`
+		Aborted   bool
+	}
+	Want struct {
 		Class         rouse.Class
 		Terminal      bool
 		ResetAt       *time.Time `json:"reset_at"`
@@ -61,6 +66,9 @@ func or(s *string) string {
 
 func (r *row) evidence(t *testing.T) Evidence {
 	e := Evidence{Provider: or(r.Provider), Agent: or(r.Agent), Channel: r.Channel, At: r.At, Event: r.Event, Text: r.Text, Trusted: r.Trusted, HostZone: r.HostZone}
+	if r.Bind != nil {
+		e.Bind = Bind{SessionID: r.Bind.SessionID, PromptStarted: r.Bind.Started, Aborted: r.Bind.Aborted}
+	}
 	if r.TextGen != nil {
 		e.Text = r.TextGen.text()
 	}
@@ -82,10 +90,6 @@ func (r *row) evidence(t *testing.T) Evidence {
 	}
 	return e
 }
-
-// reached is how many rows of each channel are right so far; fewer is a step
-// back. The other channels and clocks in text come with the full rules.
-var reached = map[Channel]int{HTTP: 125, SSE: 4, ACPError: 10, Text: 22, SDKEvent: 5, Stderr: 5, ACPUpdate: 2}
 
 func TestCorpus(t *testing.T) {
 	b, err := os.ReadFile("testdata/limits-shared.json")
@@ -110,14 +114,11 @@ func TestCorpus(t *testing.T) {
 			right[r.Channel]++
 			continue
 		}
-		t.Logf("%s (%s): got %s %v %v %s %s %q %q, want %s %v %v %s %s %q %q", r.ID, r.Channel, f.Class, f.Terminal, f.ResetAt, f.ResetSource, f.Confidence, f.Model, f.LimitName,
+		t.Errorf("%s (%s): got %s %v %v %s %s %q %q, want %s %v %v %s %s %q %q", r.ID, r.Channel, f.Class, f.Terminal, f.ResetAt, f.ResetSource, f.Confidence, f.Model, f.LimitName,
 			w.Class, w.Terminal, at, or(w.ResetSource), w.Confidence, or(w.Model), or(w.LimitName))
 	}
 	for c, n := range total {
 		t.Logf("%s: %d of %d", c, right[c], n)
-		if right[c] < reached[c] {
-			t.Errorf("%s: %d of %d rows are right, %d were before", c, right[c], n, reached[c])
-		}
 	}
 }
 
@@ -212,4 +213,77 @@ func FuzzClassify(f *testing.F) {
 			t.Fatalf("message of %d bytes", len(got.Message))
 		}
 	})
+}
+
+// The grammar reads any text without panic, inside the window, and the same
+// twice.
+func FuzzText(f *testing.F) {
+	for _, s := range []string{"usage limit reached · resets 2am (Europe/Berlin)", "try again at Jun 11th, 2026 12:27 AM.", "resets on 08/01.",
+		"Resets in 4hr 59min.", "resets Sunday at 11:15pm (America/Denver)", "resets at 10:57 PM GMT-3.", "usage limit reached|1781460000"} {
+		f.Add(s, "Europe/Berlin")
+	}
+	f.Fuzz(func(t *testing.T, s, zone string) {
+		e := Evidence{Provider: "anthropic", Channel: Text, At: time.Unix(1772532000, 0), Text: s, Trusted: true, HostZone: zone}
+		a, b := Classify(e), Classify(e)
+		if a != b {
+			t.Fatalf("%+v\n%+v", a, b)
+		}
+		if !a.ResetAt.IsZero() && (a.ResetAt.Before(e.At.Add(-tolerance)) || a.ResetAt.After(e.At.Add(horizon))) {
+			t.Fatalf("reset %v is outside the window", a.ResetAt)
+		}
+	})
+}
+
+func FuzzRecord(f *testing.F) {
+	f.Add("opencode", `timestamp=2026-11-30T13:00:00Z level=ERROR message="stream error" session.id=ses_a error.error="x"`)
+	f.Add("opencode", `ERROR 2026-11-30T12:47:44 +3706ms service=llm sessionID=ses_a error={"error":{"name":"AI_APICallError"}} stream error`)
+	f.Add("codex", "2026-11-30T12:38:32.741784Z ERROR codex_acp::thread: Unhandled error during turn: x Some(UsageLimitExceeded)")
+	f.Add("antigravity", `AGY_ERROR {"status":"RESOURCE_EXHAUSTED"}`)
+	f.Fuzz(func(t *testing.T, agent, line string) {
+		e := Evidence{Agent: agent, Channel: Stderr, Text: line, Bind: Bind{SessionID: "ses_a"}}
+		if a, b := Classify(e), Classify(e); a != b {
+			t.Fatalf("%+v\n%+v", a, b)
+		}
+	})
+}
+
+// Ten megabytes of anything take no longer than reading them a few times.
+func TestLargeEvidence(t *testing.T) {
+	for name, piece := range map[string]string{"digits": "1", "anchors": "resets at ", "pieces": "resets in 1h 2m ", "quotes": "\"", "braces": "{\"error\":", "stamps": "2026-01-01 00:00:00 "} {
+		size := 10 << 20
+		if testing.Short() {
+			size = 128 << 10
+		}
+		big := strings.Repeat(piece, size/len(piece))
+		for _, e := range []Evidence{
+			{Channel: Text, Trusted: true, Text: big, At: time.Unix(1772532000, 0)},
+			{Channel: Stderr, Agent: "opencode", Text: big},
+			{Channel: HTTP, HTTP: &Answer{Status: 429, Headers: http.Header{}, Body: []byte(big)}},
+			{Channel: ACPError, Event: json.RawMessage(big)},
+		} {
+			if f := Classify(e); len(f.Message) > MaxMessage {
+				t.Errorf("%s: message of %d bytes", name, len(f.Message))
+			}
+		}
+	}
+}
+
+func BenchmarkClassify(b *testing.B) {
+	cases := map[string]Evidence{
+		"http": {Provider: "opencode-go", Channel: HTTP, At: time.Unix(1772532000, 0), HTTP: &Answer{Status: 429,
+			Headers: http.Header{"Retry-After": {"17940"}, "Content-Type": {"application/json"}},
+			Body:    []byte(`{"type":"error","error":{"type":"GoUsageLimitError","message":"5-hour usage limit reached. Resets in 4hr 59min."},"metadata":{"limitName":"5 hour"}}`)}},
+		"text": {Provider: "anthropic", Channel: Text, Trusted: true, At: time.Unix(1772532000, 0), HostZone: "Europe/Berlin",
+			Text: "You've hit your limit · resets 2am (Europe/Berlin)"},
+		"auth": {Provider: "openai", Channel: HTTP, At: time.Unix(1772532000, 0), HTTP: &Answer{Status: 401, Headers: http.Header{},
+			Body: []byte(`{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","code":"invalid_api_key"}}`)}},
+	}
+	for name, e := range cases {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Classify(e)
+			}
+		})
+	}
 }

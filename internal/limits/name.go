@@ -42,6 +42,9 @@ func limitName(x *facts) string {
 			return s
 		}
 	}
+	if x.window != "" {
+		return x.window
+	}
 	if x.headers != nil {
 		if n := claimName(x.headers.Get("anthropic-ratelimit-unified-representative-claim")); n != "" {
 			return n

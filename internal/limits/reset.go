@@ -51,7 +51,7 @@ func reset(x *facts) (time.Time, string) {
 	}
 	if best.rank == rankRetryAfterMS || best.rank == rankRetryAfter { // a header says when to ask again, the text when it helps
 		for _, c := range kept {
-			if c.rank > rankRetryAfter && c.at.After(best.at.Add(longerWinsBy)) {
+			if (c.rank >= 6 && c.rank <= 8 || c.rank == 10) && c.at.After(best.at.Add(longerWinsBy)) {
 				return c.at, c.source
 			}
 		}
@@ -266,7 +266,7 @@ func textResets(x *facts) (out []candidate) {
 	if longest > 0 {
 		out = append(out, candidate{10, x.base.Add(longest), sourceDuration})
 	}
-	return out
+	return append(out, clockResets(x.plain, x.zone, x.base)...)
 }
 
 var beijing = time.FixedZone("+08:00", 8*3600)
