@@ -172,7 +172,10 @@ func (b *board) silent(now time.Time) []*act {
 func (b *board) draw(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.live && b.rows > 0 {
+	switch {
+	case b.rows == 0:
+		fmt.Fprintln(b.app.out, b.live.bold(fmt.Sprintf("%-7s %-14s %-9s %s", "WHO", "MODEL", "STATE", "EVIDENCE")))
+	case bool(b.live):
 		fmt.Fprintf(b.app.out, "\x1b[%dA", b.rows)
 	}
 	for _, x := range b.acts {
@@ -194,7 +197,15 @@ func (b *board) draw(now time.Time) {
 
 // verdict reads back what the server says of each act and compares it.
 func (b *board) verdict(ctx context.Context, cl *client.Client) (wrong int, err error) {
-	fmt.Fprintln(b.app.out)
+	rows, _, err := cl.Rows(ctx, client.RowQuery{Limit: len(b.acts)})
+	if err != nil {
+		return 0, err
+	}
+	says := map[string]string{}
+	for _, r := range rows.Sessions {
+		says[r.ID] = strings.Join(r.Evidence, "; ")
+	}
+	fmt.Fprintln(b.app.out, "\nWhat the server says of them:")
 	for _, x := range b.acts {
 		s, err := cl.Session(ctx, x.session)
 		if err != nil {
@@ -210,7 +221,7 @@ func (b *board) verdict(ctx context.Context, cl *client.Client) (wrong int, err 
 			wrong++
 			mark, why = b.live.red("WRONG"), " — "+why
 		}
-		fmt.Fprintf(b.app.out, "%s %-7s %-42s %s%s\n", mark, x.name, x.should, s.Outcome, why)
+		fmt.Fprintf(b.app.out, "%s %-7s %s: %s%s\n              %s\n", mark, x.name, x.should, s.Outcome, why, short(says[x.session], 100))
 	}
 	return wrong, nil
 }
