@@ -58,7 +58,7 @@ type providerOptions struct {
 	Idle    millis            `json:"stream_idle_timeout_ms"`
 	Chunk   millis            `json:"chunkTimeout"` // OpenCode's name for the same
 	// Rest is sent to the provider with each request.
-	Rest map[string]json.RawMessage `json:",rest"`
+	Rest map[string]json.RawMessage `config:"rest"`
 }
 
 type modelFile struct {

@@ -49,12 +49,11 @@ func describe(v *hujson.Value) string {
 func fields(v reflect.Value) (known map[string]int, rest int) {
 	known, rest = map[string]int{}, -1
 	for i := range v.NumField() {
-		switch tag := v.Type().Field(i).Tag.Get("json"); tag {
-		case "":
-		case ",rest":
+		tag := v.Type().Field(i).Tag
+		if tag.Get("config") == "rest" {
 			rest = i
-		default:
-			known[tag] = i
+		} else if name := tag.Get("json"); name != "" {
+			known[name] = i
 		}
 	}
 	return known, rest
