@@ -36,7 +36,8 @@ func Models() []string {
 		Permission, Question, Reason, Capacity, Stalled}
 }
 
-// Headers by which Rouse's own engine tells the drill what a request is for.
+// Headers by which Rouse's own engine tells the drill what a request is for
+// (internal/provider names the same).
 const (
 	TurnHeader    = "X-Rouse-Turn"    // the turn's id: "once" and "twice" count per turn
 	PurposeHeader = "X-Rouse-Purpose" // PurposeTitle, PurposeCompact or absent

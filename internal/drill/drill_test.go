@@ -42,7 +42,7 @@ func started(t testing.TB, o Options) map[string]*provider.Client {
 
 func ask(model, prompt, turn string) provider.Request {
 	return provider.Request{
-		Model: model, Header: http.Header{TurnHeader: {turn}},
+		Model: model, Header: http.Header{provider.TurnHeader: {turn}},
 		Messages: []provider.Message{{Role: rouse.User, Blocks: []provider.Block{{Kind: provider.TextBlock, Text: prompt}}}},
 		Tools:    []provider.Tool{{Name: "bash", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "question", Schema: json.RawMessage(`{"type":"object"}`)}},
 	}
@@ -181,11 +181,11 @@ func TestPurposes(t *testing.T) {
 	for wire, c := range started(t, Options{}) {
 		r := ask(Overflow, "one two", "t")
 		r.Tools = nil
-		r.Header.Set(PurposeHeader, PurposeTitle)
+		r.Header.Set(provider.PurposeHeader, provider.PurposeTitle)
 		if a := call(t, c, r); a.text != "Drill: one two" {
 			t.Errorf("%s title: %+v", wire, a)
 		}
-		r.Header.Set(PurposeHeader, PurposeCompact)
+		r.Header.Set(provider.PurposeHeader, provider.PurposeCompact)
 		if a := call(t, c, r); !strings.HasPrefix(a.text, "Summary") {
 			t.Errorf("%s compact: %+v", wire, a)
 		}
@@ -304,5 +304,12 @@ func BenchmarkTokens(b *testing.B) {
 		if _, err := c.Stream(b.Context(), ask(Stream, "[[drill tokens=100000 rate=0]]", "t"), func(d provider.Delta) { n++ }); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestHeadersAgree: the drill and who calls it name the headers alike.
+func TestHeadersAgree(t *testing.T) {
+	if TurnHeader != provider.TurnHeader || PurposeHeader != provider.PurposeHeader || PurposeTitle != provider.PurposeTitle || PurposeCompact != provider.PurposeCompact {
+		t.Error("the names differ")
 	}
 }

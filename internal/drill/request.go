@@ -21,6 +21,9 @@ type request struct {
 	size     int    // bytes of the body, for the usage
 }
 
+// structuredTool is the tool by which a structured answer is given.
+const structuredTool = "StructuredOutput"
+
 // wireMessage fits a message of either wire.
 type wireMessage struct {
 	Role    string          `json:"role"`
@@ -90,6 +93,9 @@ func parseRequest(body []byte, h http.Header) (*request, error) {
 	}
 	if json.Unmarshal(in.Choice, &choice) == nil {
 		r.forced = choice.Name + choice.Function.Name
+	}
+	if _, structured := r.tools[structuredTool]; structured && r.forced == "" {
+		r.forced = structuredTool
 	}
 	for i := range in.Messages {
 		m := &in.Messages[i]

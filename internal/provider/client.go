@@ -144,12 +144,21 @@ func (c *Client) Stream(ctx context.Context, r Request, yield func(Delta)) (Resu
 	call, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := &idle{timeout: c.cfg.IdleTimeout, cancel: cancel}
+	if r.IdleTimeout > 0 {
+		w.timeout = r.IdleTimeout
+	}
 	defer w.stop()
-	req, err := c.request(call, body, &r)
-	if err != nil {
-		if ctx.Err() != nil {
-			return Result{}, context.Cause(ctx)
+	key := ""
+	if c.cfg.Key != nil {
+		if key, err = c.cfg.Key(call); err != nil {
+			if ctx.Err() != nil {
+				return Result{}, context.Cause(ctx)
+			}
+			return Result{}, &CallError{Kind: NoKey, Err: fmt.Errorf("key of provider %s: %w", c.cfg.ID, err)}
 		}
+	}
+	req, err := c.request(call, body, key, &r)
+	if err != nil {
 		return Result{}, &CallError{Kind: Unsendable, Err: err}
 	}
 	w.watch()
@@ -170,7 +179,7 @@ func (c *Client) Stream(ctx context.Context, r Request, yield func(Delta)) (Resu
 	return c.read(ctx, call, w, resp, yield)
 }
 
-func (c *Client) request(ctx context.Context, body []byte, r *Request) (*http.Request, error) {
+func (c *Client) request(ctx context.Context, body []byte, key string, r *Request) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -178,12 +187,6 @@ func (c *Client) request(ctx context.Context, body []byte, r *Request) (*http.Re
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
 	req.Header.Set("User-Agent", "rouse/"+rouse.Version)
-	key := ""
-	if c.cfg.Key != nil {
-		if key, err = c.cfg.Key(ctx); err != nil {
-			return nil, fmt.Errorf("key of provider %s: %w", c.cfg.ID, err)
-		}
-	}
 	c.wire.authorize(req.Header, key)
 	for k, v := range c.cfg.Headers {
 		req.Header.Set(k, v)

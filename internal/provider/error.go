@@ -17,7 +17,8 @@ const (
 	Stalled       ErrorKind = "stalled"    // no byte for the idle timeout
 	TransportFail ErrorKind = "transport"  // no answer at all: DNS, refused, TLS, reset
 	Garbage       ErrorKind = "garbage"    // an answer that is no answer of this wire
-	Unsendable    ErrorKind = "unsendable" // nothing was sent: no key, or a request that cannot be built
+	NoKey         ErrorKind = "no_key"     // nothing was sent: the key could not be read
+	Unsendable    ErrorKind = "unsendable" // nothing was sent: the request cannot be built
 )
 
 // maxErrorBody bounds what is kept of a failed answer.

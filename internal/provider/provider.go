@@ -11,6 +11,7 @@ package provider
 import (
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"rouse"
 )
@@ -19,6 +20,19 @@ import (
 const (
 	OpenAI    = "openai"    // POST {base}/chat/completions
 	Anthropic = "anthropic" // POST {base}/messages
+)
+
+// Headers by which Rouse's own engine tells the simulated provider, and no
+// other, what a request is for.
+const (
+	TurnHeader    = "X-Rouse-Turn"    // the turn's id, the same for all its attempts
+	PurposeHeader = "X-Rouse-Purpose" // PurposeTitle, PurposeCompact or absent
+)
+
+// Purposes of a request.
+const (
+	PurposeTitle   = "title"
+	PurposeCompact = "compact"
 )
 
 // BlockKind is the kind of a piece of a message.
@@ -80,6 +94,8 @@ type Request struct {
 	Options map[string]json.RawMessage
 	// Header is added to the HTTP request.
 	Header http.Header
+	// IdleTimeout, if set, stands in place of the provider's.
+	IdleTimeout time.Duration
 }
 
 // DeltaKind is the kind of a Delta.
