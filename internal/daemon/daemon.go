@@ -67,6 +67,9 @@ type Ready struct {
 const (
 	doorsStop = 3 * time.Second
 	lanesStop = 20 * time.Second
+
+	// stalledAfter is the idle timeout of the drill model "stalled".
+	stalledAfter = 2 * time.Second
 )
 
 // server is what Run builds.

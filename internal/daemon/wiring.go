@@ -8,6 +8,7 @@ import (
 	"rouse/internal/config"
 	"rouse/internal/drill"
 	"rouse/internal/engine"
+	"rouse/internal/engine/native"
 	"rouse/internal/session"
 )
 
@@ -44,10 +45,9 @@ func (a agents) FindAgent(name string) (session.Agent, error) {
 
 // engines gives the engine of a session by its name.
 func (s *server) engines() func(string) (engine.Engine, error) {
-	known := map[string]engine.Engine{}
+	known := map[string]engine.Engine{"native": native.New(s.nativeDeps())}
 	if s.opt.Drill {
 		known["drill"] = drill.Engine{}
-		known["native"] = drill.Engine{}
 	}
 	return func(name string) (engine.Engine, error) {
 		e, ok := known[name]
