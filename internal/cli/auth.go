@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -58,7 +59,7 @@ func (c *authLogin) Run(a *app) error {
 	if !a.isKnown(c.Provider) {
 		a.notef("! no provider of that name is known or configured; `rouse providers` lists them")
 	}
-	return a.reloadServer()
+	return a.reloadServer(c.Provider)
 }
 
 // isKnown says whether a key of that name can be of use.
@@ -96,7 +97,8 @@ func (a *app) secret(prompt string) (string, error) {
 }
 
 // reloadServer tells a server that runs on the data folder that keys changed.
-func (a *app) reloadServer() error {
+// For a new key it waits until the server can use the provider, a moment.
+func (a *app) reloadServer(login string) error {
 	run, err := client.ReadRunning(a.data())
 	if err != nil {
 		return nil // none runs
@@ -117,8 +119,35 @@ func (a *app) reloadServer() error {
 		a.notef("! the running server could not be told; restart it, or send it SIGHUP")
 		return nil
 	}
-	a.notef("the running server reads its providers again")
+	if login == "" {
+		a.notef("the running server reads its providers again")
+		return nil
+	}
+	if a.connected(cl, login) {
+		a.notef("the running server can use it now")
+	} else {
+		a.notef("! the running server was told, but cannot use %s; see `rouse providers`", login)
+	}
 	return nil
+}
+
+// connected waits up to two seconds until the server can use a provider.
+func (a *app) connected(cl *client.Client, provider string) bool {
+	ctx, cancel := context.WithTimeout(a.ctx, 2*time.Second)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		list, err := cl.Providers(ctx)
+		if err == nil && slices.Contains(list.Connected, provider) {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
 }
 
 type authList struct {
@@ -169,5 +198,5 @@ func (c *authLogout) Run(a *app) error {
 		return err
 	}
 	a.notef("the key of %s is forgotten", c.Provider)
-	return a.reloadServer()
+	return a.reloadServer("")
 }

@@ -101,7 +101,7 @@ func (b *board) note(x *act, text string) {
 
 func (b *board) text(p client.Part, piece string, _ bool) {
 	b.update(p.SessionID, func(x *act) {
-		if x.bytes += len(piece); !x.done {
+		if x.bytes += len(piece); piece != "" && !x.done {
 			x.evidence = "text comes"
 		}
 	})

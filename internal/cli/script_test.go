@@ -52,6 +52,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  exits,
 			"serve":  serveInBackground,
+			"vendor": vendorInBackground,
 			"signal": signalAt,
 			"jsonl":  jsonLines,
 		},
@@ -131,6 +132,22 @@ func serveInBackground(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("SERVER_PID", strconv.Itoa(ready.PID))
 }
 
+// vendorInBackground starts `rouse drill provider` as another program would
+// see it, and sets VENDOR to its address.
+func vendorInBackground(ts *testscript.TestScript, _ bool, _ []string) {
+	cmd, out := start(ts, []string{"drill", "provider", "--json"})
+	ts.Defer(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait() // it was told to end
+	})
+	if !out.Scan() {
+		ts.Fatalf("the provider did not start")
+	}
+	var ready struct{ URL string }
+	ts.Check(json.Unmarshal(out.Bytes(), &ready))
+	ts.Setenv("VENDOR", ready.URL)
+}
+
 // signalAt runs rouse, sends it SIGINT at the first line of stdout that holds
 // a text, and wants an exit code: signal 130 TEXT ARGS…
 func signalAt(ts *testscript.TestScript, _ bool, args []string) {
@@ -157,7 +174,8 @@ func signalAt(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // jsonLines wants the last output to be JSON, line by line, and each argument
-// key=value to hold in one of the lines (keys may be paths: a.b.0.c).
+// key=value to hold in one of the lines (keys may be paths: a.b.0.c, a.*.c);
+// the value * is anything but null.
 func jsonLines(ts *testscript.TestScript, neg bool, args []string) {
 	var list []any
 	for line := range strings.SplitSeq(strings.TrimSpace(ts.ReadFile("stdout")), "\n") {
@@ -171,8 +189,9 @@ func jsonLines(ts *testscript.TestScript, neg bool, args []string) {
 		path, want, _ := strings.Cut(arg, "=")
 		found := false
 		for _, v := range list {
-			got, ok := dig(v, strings.Split(path, "."))
-			found = found || ok && (want == "*" || fmt.Sprint(got) == want)
+			for _, got := range dig(v, strings.Split(path, ".")) {
+				found = found || got != nil && want == "*" || fmt.Sprint(got) == want
+			}
 		}
 		if found == neg {
 			ts.Fatalf("%s: found %v in\n%s", arg, found, ts.ReadFile("stdout"))
@@ -180,24 +199,23 @@ func jsonLines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func dig(v any, path []string) (any, bool) {
-	for _, key := range path {
-		switch x := v.(type) {
-		case map[string]any:
-			next, ok := x[key]
-			if !ok {
-				return nil, false
+// dig gives what a path names; * is every element of a list.
+func dig(v any, path []string) []any {
+	if len(path) == 0 {
+		return []any{v}
+	}
+	var out []any
+	switch x := v.(type) {
+	case map[string]any:
+		if next, ok := x[path[0]]; ok {
+			out = dig(next, path[1:])
+		}
+	case []any:
+		for i, next := range x {
+			if path[0] == "*" || path[0] == strconv.Itoa(i) {
+				out = append(out, dig(next, path[1:])...)
 			}
-			v = next
-		case []any:
-			i, err := strconv.Atoi(key)
-			if err != nil || i < 0 || i >= len(x) {
-				return nil, false
-			}
-			v = x[i]
-		default:
-			return nil, false
 		}
 	}
-	return v, true
+	return out
 }
