@@ -95,7 +95,7 @@ func (t *turn) exchange(ctx context.Context, p client.Prompt) result {
 				cancel(errAnswered)
 			}()
 		},
-		Lost: func(error) { t.app.notef("! the connection to the server is lost; trying again") },
+		Lost: func(error) { t.note("! the connection to the server is lost; trying again") },
 	}, func(e client.Event) error { return t.event(following, e) })
 	if !asked {
 		return result{err: err}
@@ -193,12 +193,17 @@ func (t *turn) answer(ctx context.Context, r client.Request) error {
 	if what == "rejected" && r.Permission != "" {
 		note += " (nobody is there to ask; --auto allows it)"
 	}
-	if t.terminal != nil {
-		t.terminal.line("%s", t.app.style.yellow(note))
-	} else {
-		t.app.notef("%s", note)
-	}
+	t.note(note)
 	return err
+}
+
+// note says something to a person, between the lines of the answer.
+func (t *turn) note(text string) {
+	if t.terminal != nil {
+		t.terminal.line("%s", t.app.style.yellow(text))
+		return
+	}
+	t.app.notef("%s", text)
 }
 
 // end tells how the turn ended.

@@ -109,10 +109,10 @@ func serveInBackground(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Defer(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		for out.Scan() {
-			ts.Logf("serve: more on stdout: %s", out.Text())
+			ts.Fatalf("serve: more than one line on stdout: %s", out.Text())
 		}
 		if err := cmd.Wait(); err != nil {
-			ts.Logf("serve: %v", err)
+			ts.Fatalf("serve: told to stop, it ended with %v", err)
 		}
 	})
 	if !out.Scan() {

@@ -204,7 +204,7 @@ func refusal(resp *http.Response) error {
 	if facts.Ref != "" {
 		msg = strings.TrimSuffix(firstOf(msg, "The server failed"), ".") + " (reference " + facts.Ref + ")"
 	}
-	if msg == "" {
+	if msg == "" || resp.StatusCode == http.StatusUnauthorized {
 		msg = wordsFor(resp.StatusCode)
 	}
 	return &rouse.Error{Kind: kind, Op: "client: " + resp.Request.Method, Msg: msg, Field: facts.Field, Err: r}

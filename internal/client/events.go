@@ -39,7 +39,7 @@ type Stream struct {
 	// Open is called at each (re)connection once the server counts the
 	// subscription: what is prompted from then on is seen.
 	Open func()
-	// Lost is called when the connection broke, before it is tried again.
+	// Lost is called when the connection broke, once, before it is tried again.
 	Lost func(error)
 }
 
@@ -79,7 +79,7 @@ func (c *Client) Follow(ctx context.Context, s Stream, handle func(Event) error)
 		if !connected || refused {
 			return err
 		}
-		if s.Lost != nil {
+		if opened && s.Lost != nil {
 			s.Lost(err)
 		}
 		select {
