@@ -34,8 +34,9 @@ type Agent struct {
 	Temperature *float64 // nil: the model's default
 	TopP        *float64
 	Steps       int // most model calls of a turn; 0: limits.steps
-	Options     map[string]json.RawMessage
-	Color       string
+	// Options are added to its requests' bodies, by their names on the wire.
+	Options map[string]json.RawMessage
+	Color   string
 }
 
 // aliases are the names under which OpenCode's clients know the built-in
@@ -169,7 +170,7 @@ func (b *builder) apply(a *Agent, af *agentFile) bool {
 	set(&a.Steps, af.MaxSteps)
 	set(&a.Steps, af.Steps)
 	set(&a.Hidden, af.Hidden)
-	a.Options = af.Options
+	a.Options = onTheWire(af.Options)
 	a.Tools = af.Tools
 	for _, tool := range slices.Sorted(keysOf(af.Tools)) {
 		a.Rules = append(a.Rules, toolRule(tool, af.Tools[tool]))

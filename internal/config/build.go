@@ -72,7 +72,7 @@ func (b *builder) provider(id string, pf *providerFile, source string) *Provider
 		NPM:     cmp.Or(pf.NPM, k.NPM, npmCompatible),
 		BaseURL: strings.TrimRight(cmp.Or(pf.Options.BaseURL, pf.API, k.BaseURL), "/"),
 		Headers: pf.Options.Headers, Extra: pf.Options.Rest,
-		Timeout: pf.Options.Timeout.d, SmallModel: k.small,
+		SmallModel:        k.small,
 		StreamIdleTimeout: cmp.Or(pf.Options.Idle.d, pf.Options.Chunk.d),
 	}
 	wire, ok := wireOf(p.NPM)
@@ -80,6 +80,9 @@ func (b *builder) provider(id string, pf *providerFile, source string) *Provider
 	p.key = b.key(p, pf.Options.APIKey)
 	b.models(p, pf, k)
 	path := join("provider", id)
+	if pf.Options.Timeout.d > 0 {
+		b.warn(path+".options.timeout", "options.timeout bounds a whole answer, however well it comes, and is not applied; stream_idle_timeout_ms bounds silence")
+	}
 	switch {
 	case !ok:
 		p.Unusable = "no wire for the package " + quote(p.NPM) + "; use \"@ai-sdk/openai-compatible\" or \"@ai-sdk/anthropic\" with a baseURL"
@@ -89,7 +92,7 @@ func (b *builder) provider(id string, pf *providerFile, source string) *Provider
 		b.warn(path, "the provider "+quote(id)+" cannot be used: "+p.Unusable)
 	case !isHTTP(p.BaseURL):
 		p.Unusable = "its baseURL is not an http or https address"
-		b.warn(join(path, "options.baseURL"), "the provider "+quote(id)+" cannot be used: "+p.Unusable)
+		b.warn(path+".options.baseURL", "the provider "+quote(id)+" cannot be used: "+p.Unusable)
 	case !b.hasKey(p, pf) && (k.BaseURL == p.BaseURL || b.declared(path+".options.apiKey")):
 		p.Unusable = "no key was found: run `rouse auth login " + id + "`"
 		if len(p.Env) > 0 {

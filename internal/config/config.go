@@ -75,12 +75,6 @@ type Limits struct {
 	SSERing int `json:"sse_ring"`
 	// BodyBytes bounds a request's body; default 10 MiB.
 	BodyBytes int64 `json:"body_bytes"`
-	// HeaderBytes bounds a request's headers; default 64 KiB.
-	HeaderBytes int `json:"header_bytes"`
-	// RequestsPerSecond bounds the requests of one token; default 2000.
-	RequestsPerSecond int `json:"requests_per_second"`
-	// SubagentDepth bounds how deep sub-agents start sub-agents; default 2.
-	SubagentDepth int `json:"subagent_depth"`
 	// Steps bounds the model calls of one turn; default 200. An agent's steps
 	// may be lower.
 	Steps int `json:"steps"`
@@ -116,9 +110,6 @@ func (c *Config) fill() {
 	l.SSESubscribers = cmp.Or(l.SSESubscribers, 4096)
 	l.SSERing = cmp.Or(l.SSERing, 8192)
 	l.BodyBytes = cmp.Or(l.BodyBytes, 10<<20)
-	l.HeaderBytes = cmp.Or(l.HeaderBytes, 64<<10)
-	l.RequestsPerSecond = cmp.Or(l.RequestsPerSecond, 2000)
-	l.SubagentDepth = cmp.Or(l.SubagentDepth, 2)
 	l.Steps = cmp.Or(l.Steps, 200)
 
 	r := &c.Retention

@@ -220,9 +220,17 @@ func TestReloadKeepsTheOldOnError(t *testing.T) {
 
 func TestTimeouts(t *testing.T) {
 	p := newPlace(t)
-	p.write(own, `{"provider": {"x": {"options": {"baseURL": "http://h", "timeout": false, "stream_idle_timeout_ms": 1500}, "models": {"m": {}}}}}`)
-	pr, _ := p.load().Provider("x")
-	if pr.Timeout != 0 || pr.StreamIdleTimeout != 1500*time.Millisecond {
-		t.Errorf("%v %v", pr.Timeout, pr.StreamIdleTimeout)
+	p.write(own, `{"provider": {
+		"x": {"options": {"baseURL": "http://h", "timeout": false, "stream_idle_timeout_ms": 1500}, "models": {"m": {}}},
+		"y": {"options": {"baseURL": "http://h", "timeout": 5000, "chunkTimeout": 10}, "models": {"m": {}}},
+	}}`)
+	c := p.load()
+	for id, want := range map[string]time.Duration{"x": 1500 * time.Millisecond, "y": 10 * time.Millisecond} {
+		if pr, _ := c.Provider(id); pr.StreamIdleTimeout != want {
+			t.Errorf("%s: %v", id, pr.StreamIdleTimeout)
+		}
+	}
+	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "rouse.jsonc:3:55: options.timeout") {
+		t.Errorf("warnings %q", c.Warnings)
 	}
 }

@@ -78,18 +78,28 @@ var clientOptions = map[string]bool{
 func (m *Model) Params(variant string) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, from := range []map[string]json.RawMessage{m.Provider.Extra, m.Options, m.Variants[variant]} {
-		for name, raw := range from {
-			if clientOptions[name] {
-				continue
-			}
-			if wire, ok := optionNames[name]; ok {
-				name = wire
-			}
-			if name == "thinking" {
-				raw = thinking(raw)
-			}
-			out[name] = raw
+		maps.Copy(out, onTheWire(from))
+	}
+	return out
+}
+
+// onTheWire gives options by their names on the wire; nil for none.
+func onTheWire(options map[string]json.RawMessage) map[string]json.RawMessage {
+	if len(options) == 0 {
+		return nil
+	}
+	out := map[string]json.RawMessage{}
+	for name, raw := range options {
+		if clientOptions[name] {
+			continue
 		}
+		if wire, ok := optionNames[name]; ok {
+			name = wire
+		}
+		if name == "thinking" {
+			raw = thinking(raw)
+		}
+		out[name] = raw
 	}
 	return out
 }

@@ -34,8 +34,6 @@ type Provider struct {
 	// "/messages"); it has no slash at its end.
 	BaseURL string
 	Headers map[string]string
-	// Timeout bounds one whole request; 0 is none (the default).
-	Timeout time.Duration
 	// StreamIdleTimeout ends an attempt after this long without a byte; 0 is
 	// none (the default): silence is the watch's to judge.
 	StreamIdleTimeout time.Duration
@@ -99,13 +97,6 @@ type Limit struct{ Context, Output int64 }
 
 // Cost is in US dollars for a million tokens; 0 is free or unknown.
 type Cost struct{ Input, Output, CacheRead, CacheWrite float64 }
-
-// Of is the price of a call's tokens in US dollars. Reasoning tokens cost as
-// output; Tokens.Output does not contain them.
-func (c Cost) Of(t rouse.Tokens) float64 {
-	return (float64(t.Input)*c.Input + float64(t.Output+t.Reasoning)*c.Output +
-		float64(t.CacheRead)*c.CacheRead + float64(t.CacheWrite)*c.CacheWrite) / 1e6
-}
 
 // Ref is the model's name in a session.
 func (m *Model) Ref() rouse.ModelRef { return rouse.ModelRef{Provider: m.Provider.ID, Model: m.ID} }

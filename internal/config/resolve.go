@@ -34,32 +34,10 @@ func (c *Config) Resolve(ref rouse.ModelRef) (*Model, error) {
 	return m, nil
 }
 
-// Choose picks the model of a prompt: the one it names, else the agent's, else
-// the session's last, else the default. A named one is checked as Resolve
-// does; one of the others is returned as it is, so that a prompt that names
-// nothing is accepted and fails visibly in its turn. No model at all is an
-// Invalid error that says how to get one.
-func (c *Config) Choose(named rouse.ModelRef, agent string, last rouse.ModelRef) (rouse.ModelRef, error) {
-	if !named.IsZero() {
-		m, err := c.Resolve(named)
-		if err != nil {
-			return rouse.ModelRef{}, err
-		}
-		ref := m.Ref()
-		ref.Variant = named.Variant
-		return ref, nil
-	}
-	if a, ok := c.Agent(agent); ok && !a.Model.IsZero() {
-		return a.Model, nil
-	}
-	if !last.IsZero() {
-		return last, nil
-	}
-	return c.Default()
-}
-
-// Default is the configured model, else the first model of the first usable
-// provider.
+// Default is the configured model, as it is (a prompt that names none is
+// accepted and fails visibly in its turn if that one cannot be used), else the
+// first model of the first usable provider. No model at all is an Invalid
+// error that says how to get one.
 func (c *Config) Default() (rouse.ModelRef, error) {
 	if !c.Model.IsZero() {
 		return c.Model, nil

@@ -57,30 +57,17 @@ func TestResolveSaysWhy(t *testing.T) {
 	}
 }
 
-func TestChooseInOrder(t *testing.T) {
-	p := newPlace(t)
-	p.write(own, `{"provider": {`+local+`}, "agent": {"mine": {"mode": "primary", "model": "gone/x"}}}`)
-	c := p.load()
-	for _, x := range []struct {
-		named, agent, last, want string
-		fails                    bool
-	}{
-		{"local/a", "mine", "local/b", "local/a", false},
-		{"local/z", "mine", "local/b", "", true},
-		{"", "mine", "local/b", "gone/x", false}, // fails in its turn, not at the door
-		{"", "builder", "local/a", "local/a", false},
-		{"", "builder", "", "local/b", false}, // first model in the file
+func TestDefaultModel(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"provider": {` + local + `}}`:                                                    "local/b", // first in the file
+		`{"model": "local/a", "provider": {` + local + `}}`:                                "local/a",
+		`{"model": "gone/x", "provider": {` + local + `}}`:                                 "gone/x", // fails in its turn, not at the door
+		`{"model": "nonsense", "provider": {"off": {"models": {"m": {}}}, ` + local + `}}`: "local/b",
 	} {
-		var named, last rouse.ModelRef
-		if x.named != "" {
-			named = ref(x.named)
-		}
-		if x.last != "" {
-			last = ref(x.last)
-		}
-		got, err := c.Choose(named, x.agent, last)
-		if got.String() != x.want || (err != nil) != x.fails {
-			t.Errorf("%+v: %s, %v", x, got, err)
+		p := newPlace(t)
+		p.write(own, text)
+		if got, err := p.load().Default(); err != nil || got.String() != want {
+			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
 }

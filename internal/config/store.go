@@ -15,13 +15,6 @@ func NewStore(load func() (*Config, error)) (*Store, error) {
 	return s, s.Reload()
 }
 
-// Fixed is a store of one configuration; Reload keeps it.
-func Fixed(c *Config) *Store {
-	s := &Store{load: func() (*Config, error) { return c, nil }}
-	s.now.Store(c)
-	return s
-}
-
 // Get gives the configuration as it is now; never change it.
 func (s *Store) Get() *Config { return s.now.Load() }
 
