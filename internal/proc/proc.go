@@ -80,7 +80,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	cmd.Env = append(environ(), append(c.Env, mark)...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = drainWait
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return Result{}, startError(err, c.Dir)
 	}
@@ -190,9 +190,6 @@ func (r *run) kill() {
 	signalMarked(r.mark, group, syscall.SIGKILL)
 	<-r.done
 }
-
-// signalGroup signals a process group whose leader is not reaped yet.
-func signalGroup(group int, s syscall.Signal) { _ = syscall.Kill(-group, s) }
 
 // Sweep ends every process whose environment holds entry ("NAME=value"), with
 // TERM and, after two seconds, KILL; the server itself is spared. It says how

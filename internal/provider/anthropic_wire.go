@@ -113,14 +113,13 @@ func (anthropicWire) encode(cfg *Config, _ requestPolicy, r *Request) ([]byte, e
 	if limit <= 0 {
 		limit = anthropicDefaultTokens
 	}
-	body := map[string]any{"model": r.Model, "stream": true, "messages": anthropicMessages(r)}
+	body := map[string]any{"model": r.Model, "stream": true, "messages": anthropicMessages(r), "max_tokens": limit}
 	if budget := anthropicEffort[r.Effort]; budget > 0 {
 		body["thinking"] = map[string]any{"type": "enabled", "budget_tokens": budget}
-		limit = max(limit, budget+anthropicDefaultTokens) // the bound includes the thinking
-	} else if r.Temperature != nil { // thinking allows no other temperature than its own
+	}
+	if r.Temperature != nil {
 		body["temperature"] = *r.Temperature
 	}
-	body["max_tokens"] = limit
 	var system []anthropicSent
 	for _, s := range r.System {
 		if s != "" {
@@ -150,10 +149,43 @@ func (anthropicWire) encode(cfg *Config, _ requestPolicy, r *Request) ([]byte, e
 			body["tool_choice"] = map[string]string{"type": "any"}
 		default:
 			body["tool_choice"] = map[string]string{"type": "tool", "name": r.ToolChoice}
-			delete(body, "thinking") // a forced tool excludes thinking
 		}
 	}
-	return encodeBody(body, cfg, r)
+	addFields(body, cfg, r)
+	if err := fitThinking(body, r.ToolChoice); err != nil {
+		return nil, err
+	}
+	return marshalBody(body)
+}
+
+// fitThinking makes the rest of a request agree with its thinking: a forced
+// tool excludes it, it allows no temperature, and its budget is part of
+// max_tokens.
+func fitThinking(body map[string]any, choice string) error {
+	set, ok := body["thinking"]
+	if !ok {
+		return nil
+	}
+	if choice != "" && choice != "auto" && choice != "none" {
+		delete(body, "thinking")
+		return nil
+	}
+	raw, err := json.Marshal(set)
+	if err != nil {
+		return err
+	}
+	var thinking struct {
+		Type   string `json:"type"`
+		Budget int64  `json:"budget_tokens"`
+	}
+	if json.Unmarshal(raw, &thinking) != nil || thinking.Type == "disabled" {
+		return nil // an odd option is the provider's to refuse
+	}
+	delete(body, "temperature")
+	if limit, ok := body["max_tokens"].(int64); ok && limit <= thinking.Budget {
+		body["max_tokens"] = thinking.Budget + anthropicDefaultTokens
+	}
+	return nil
 }
 
 // anthropicMessages joins neighbours of one role, as the wire demands, and

@@ -236,6 +236,22 @@ func TestAnthropicRequest(t *testing.T) {
 	}
 }
 
+// TestAnthropicThinking: an option that makes the model think fits the rest of
+// the request to itself.
+func TestAnthropicThinking(t *testing.T) {
+	cold := 0.0
+	r := Request{Model: "m", MaxTokens: 100, Temperature: &cold, Tools: conversation.Tools, Messages: conversation.Messages,
+		Options: map[string]json.RawMessage{"thinking": json.RawMessage(`{"type":"enabled","budget_tokens":4000}`)}}
+	body, _, _ := sent(t, Anthropic, r)
+	if fmt.Sprint(body["max_tokens"]) != fmt.Sprint(4000+8192) || body["temperature"] != nil || body["thinking"] == nil {
+		t.Errorf("%v", body)
+	}
+	r.ToolChoice = "required"
+	if body, _, _ = sent(t, Anthropic, r); body["thinking"] != nil || fmt.Sprint(body["tool_choice"]) != "map[type:any]" {
+		t.Errorf("%v", body)
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	for _, c := range []Config{{Wire: OpenAI, BaseURL: "nowhere"}, {Wire: OpenAI, BaseURL: "ftp://x/"}, {Wire: "other", BaseURL: "https://x/v1"}} {
 		if _, err := New(c); rouse.KindOf(err) != rouse.Invalid || rouse.FieldOf(err) == "" {

@@ -195,17 +195,21 @@ func (openaiWire) encode(cfg *Config, policy requestPolicy, r *Request) ([]byte,
 			body["tool_choice"] = map[string]any{"type": "function", "function": map[string]string{"name": r.ToolChoice}}
 		}
 	}
-	return encodeBody(body, cfg, r)
+	addFields(body, cfg, r)
+	return marshalBody(body)
 }
 
-// encodeBody adds the configured fields and the request's own, which win.
-func encodeBody(body map[string]any, cfg *Config, r *Request) ([]byte, error) {
+// addFields adds the configured fields and the request's own, which win.
+func addFields(body map[string]any, cfg *Config, r *Request) {
 	for k, v := range cfg.Body {
 		body[k] = v
 	}
 	for k, v := range r.Options {
 		body[k] = v
 	}
+}
+
+func marshalBody(body map[string]any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

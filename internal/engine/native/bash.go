@@ -88,6 +88,9 @@ func (k *call) permitScript(script, dir string) error {
 // script runs a script and reports its output while it grows.
 func (k *call) script(script, description, dir string, timeout time.Duration) (result, error) {
 	k.running(description, bashState{Description: description})
+	k.t.c.mu.Lock()
+	k.t.c.ran = true
+	k.t.c.mu.Unlock()
 	env := append(slices.Clone(k.t.c.spec.Env), sessionVariable+"="+k.t.p.SessionID)
 	res, err := proc.Run(k.ctx, proc.Command{Dir: dir, Shell: script, Env: env, Timeout: timeout, MaxOutput: bashOutput,
 		OnOutput: func(s string) { k.progress("", bashState{Output: s, Description: description}) }})

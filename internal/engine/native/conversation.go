@@ -33,6 +33,7 @@ type conversation struct {
 	asks    map[string]*ask
 	granted []rouse.PermissionRule // "always", given in this conversation
 	titled  bool
+	ran     bool                 // a script was run: it may have left processes
 	seen    map[string]fileStamp // files as the model last saw them
 	rules   instructions         // AGENTS.md, cached
 }
@@ -116,7 +117,7 @@ func (c *conversation) Close() error {
 	c.mu.Unlock()
 	c.end(errClosed)
 	c.wg.Wait()
-	if id := c.spec.Session.ID; id != "" {
+	if id := c.spec.Session.ID; id != "" && c.ran {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		proc.Sweep(ctx, sessionVariable+"="+id)
