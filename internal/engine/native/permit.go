@@ -111,6 +111,7 @@ func (t *turn) judged(a *ask, r rouse.Reply) error {
 		t.grant(a.req)
 		return nil
 	case rouse.ReplyCancelled:
+		t.c.interrupt(errCancelled) // the turn is being cancelled: nothing may run on
 		return context.Canceled
 	}
 	if r.Message != "" {
