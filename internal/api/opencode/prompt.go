@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -53,12 +55,29 @@ func (h *Handler) readPrompt(w http.ResponseWriter, r *http.Request, sessionID s
 	if err != nil {
 		return intake{}, err
 	}
+	if body.Model.Variant == "" {
+		body.Model.Variant = h.variant(body.Model, body.Variant)
+	}
 	hash := sha256.Sum256(raw)
 	return intake{body: body, prompt: session.Prompt{
 		SessionID: sessionID, Key: key, BodyHash: hex.EncodeToString(hash[:]), MessageID: body.MessageID,
 		Parts: body.Parts, Agent: body.Agent, Model: body.Model, System: body.System, Tools: body.Tools,
 		Format: body.Format, NoReply: body.NoReply, DelaySec: body.DelaySec,
 	}}, nil
+}
+
+// variant is the wished one if the model has it: opencode 1.18.33 ignores one
+// that the model does not have, and its clients rely on it.
+func (h *Handler) variant(ref rouse.ModelRef, wished string) string {
+	p, ok := h.deps.Config().Provider(ref.Provider)
+	if !ok || wished == "" {
+		return ""
+	}
+	m, ok := p.Model(ref.Model)
+	if !ok || !slices.Contains(m.VariantNames(), wished) {
+		return ""
+	}
+	return wished
 }
 
 func idempotencyKey(r *http.Request) (string, error) {
@@ -265,7 +284,8 @@ func (h *Handler) summarize(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, *f.err)
 		return
 	}
-	_, _, err = h.runPrompt(r.Context(), session.Prompt{SessionID: id, Kind: rouse.TurnCompact, Model: model})
+	_, _, err = h.runPrompt(r.Context(), session.Prompt{SessionID: id, Kind: rouse.TurnCompact, Model: model,
+		Parts: []rouse.Part{{Kind: rouse.CompactionPart, Extra: json.RawMessage(`{"auto":false}`)}}})
 	h.done(w, r, err)
 }
 
@@ -284,6 +304,7 @@ func (h *Handler) shell(w http.ResponseWriter, r *http.Request) {
 	}
 	f.need("agent", "command")
 	p := session.Prompt{SessionID: id, Kind: rouse.TurnShell, IfIdle: true,
+		Parts: []rouse.Part{{Kind: rouse.TextPart, Synthetic: true, Text: "The person ran this command."}},
 		Agent: f.text("agent"), Model: f.model("model"), Command: f.text("command"), MessageID: f.messageID("messageID", false)}
 	if *f.err != nil {
 		h.fail(w, r, *f.err)

@@ -17,6 +17,7 @@ type promptBody struct {
 	Parts     []rouse.Part
 	Agent     string
 	Model     rouse.ModelRef
+	Variant   string // beside the model
 	System    string
 	Tools     map[string]bool
 	Format    json.RawMessage
@@ -37,8 +38,8 @@ func parsePrompt(body []byte) (promptBody, error) {
 		Tools: f.flags("tools"), NoReply: f.flag("noReply"),
 		DelaySec: int(f.integer("delay_sec", 0, maxDelay)),
 	}
-	if v := f.text("variant"); v != "" && v != "default" && !p.Model.IsZero() && p.Model.Variant == "" {
-		p.Model.Variant = v
+	if p.Variant = f.text("variant"); p.Variant == "default" {
+		p.Variant = ""
 	}
 	p.Format = f.format()
 	for _, in := range f.list("parts") {
