@@ -182,7 +182,7 @@ func (p *simulation) stream(ctx context.Context, f frames, tokens int, rate, usu
 
 // title names a conversation by its first words.
 func title(prompt string) string {
-	words := strings.Fields(prompt)
+	words := strings.Fields(strings.TrimPrefix(prompt, "The message:")) // as Rouse asks for titles
 	if len(words) > 6 {
 		words = words[:6]
 	}

@@ -71,6 +71,10 @@ type run struct {
 // Prompt plays the mode.
 func (c *conversation) Prompt(ctx context.Context, p rouse.Prompt) engine.Outcome {
 	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return cancelled()
+	}
 	r := &run{c: c, ctx: ctx, p: p, cancel: make(chan struct{}), stop: make(chan struct{})}
 	c.cancel, c.stop = r.cancel, r.stop
 	c.mu.Unlock()
@@ -261,11 +265,13 @@ func (c *conversation) Info() engine.Info {
 	return engine.Info{EngineSession: "drill", ModelConfirmed: "true", Diagnostics: "supported"}
 }
 
-// Close waits for what still comes late.
+// Close ends a running prompt by force, as far as its mode lets it, and waits
+// for what still comes late.
 func (c *conversation) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
+	err := c.signal(func() chan struct{} { return c.stop })
 	c.late.Wait()
-	return nil
+	return err
 }

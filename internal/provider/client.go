@@ -27,6 +27,8 @@ type Config struct {
 	Headers map[string]string
 	// IdleTimeout ends a call after so long without a byte; 0 never does.
 	IdleTimeout time.Duration
+	// Timeout ends a call after so long in all; 0 never does.
+	Timeout time.Duration
 	// Body are further fields of every request's body.
 	Body map[string]any
 	// Transport carries the calls; nil is one that all providers share.
@@ -162,6 +164,10 @@ func (c *Client) Stream(ctx context.Context, r Request, yield func(Delta)) (Resu
 		return Result{}, &CallError{Kind: Unsendable, Err: err}
 	}
 	w.watch()
+	if c.cfg.Timeout > 0 {
+		whole := time.AfterFunc(c.cfg.Timeout, func() { cancel(errTimeout) })
+		defer whole.Stop()
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return Result{}, c.failed(ctx, call, TransportFail, nil, false, err)
@@ -271,6 +277,8 @@ func (c *Client) failed(ctx, call context.Context, kind ErrorKind, resp *http.Re
 	switch {
 	case errors.Is(context.Cause(call), errStalled):
 		e.Kind, e.Err = Stalled, errStalled
+	case errors.Is(context.Cause(call), errTimeout):
+		e.Kind, e.Err = Stalled, errTimeout
 	case errors.Is(err, errEventTooLong):
 		e.Kind = Garbage
 	}

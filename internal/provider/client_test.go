@@ -104,6 +104,21 @@ func TestStreamEnds(t *testing.T) {
 	}
 }
 
+// TestWholeTimeout: bytes do not prolong the bound of the whole call.
+func TestWholeTimeout(t *testing.T) {
+	c := served(t, OpenAI, 0, func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			flushed(w, data(oa(`{"content":"a"}`)))
+		}
+	})
+	c.cfg.Timeout = 50 * time.Millisecond
+	_, err := c.Stream(t.Context(), Request{Model: "m"}, func(Delta) {})
+	var ce *CallError
+	if !errors.As(err, &ce) || ce.Kind != Stalled || !ce.Emitted || !errors.Is(err, errTimeout) {
+		t.Fatalf("got %v", err)
+	}
+}
+
 func TestStreamRefused(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 // The reasons for which a call's own clock ends it.
 var (
 	errStalled = errors.New("no byte for the idle timeout")
+	errTimeout = errors.New("the call took longer than the provider's timeout")
 	errGrace   = errors.New("the grace period is over")
 )
 

@@ -34,9 +34,15 @@ Do not wait with sleep for something that takes long: end the turn and come back
 // bashState is the metadata of a call.
 type bashState struct {
 	Output      string `json:"output"`
-	Exit        *int   `json:"exit,omitempty"`
 	Description string `json:"description,omitempty"`
-	Truncated   *bool  `json:"truncated,omitempty"`
+}
+
+// bashEnd is the metadata of a call that ended. Exit is null when it was ended
+// by us.
+type bashEnd struct {
+	bashState
+	Exit      *int `json:"exit"`
+	Truncated bool `json:"truncated"`
 }
 
 func runBash(k *call) (result, error) {
@@ -95,11 +101,11 @@ func (k *call) script(script, description, dir string, timeout time.Duration) (r
 	res, err := proc.Run(k.ctx, proc.Command{Dir: dir, Shell: script, Env: env, Timeout: timeout, MaxOutput: bashOutput,
 		OnOutput: func(s string) { k.progress("", bashState{Output: s, Description: description}) }})
 	out := result{title: script, output: res.Output}
-	state := bashState{Output: res.Output, Description: description, Truncated: &res.Truncated}
+	end := bashEnd{bashState: bashState{Output: res.Output, Description: description}, Truncated: res.Truncated}
 	if !res.Killed {
-		state.Exit = &res.Exit
+		end.Exit = &res.Exit
 	}
-	out.metadata = state
+	out.metadata = end
 	switch {
 	case err != nil && k.ctx.Err() == nil:
 		return result{}, toolError(fmt.Sprintf("The command could not be run: %v", err))
