@@ -2,6 +2,7 @@ package provider
 
 import (
 	"crypto/rand"
+	"slices"
 	"strings"
 )
 
@@ -53,9 +54,10 @@ func (f *fold) reasoning(s string) {
 	}
 }
 
-// open adds a call; without an id of its own it gets one.
+// open adds a call; without an id of its own, or with one that another call of
+// the answer has, it gets a new one.
 func (f *fold) open(index int, id, name string) int {
-	if id == "" {
+	if id == "" || slices.ContainsFunc(f.calls, func(c *openCall) bool { return c.id == id }) {
 		id = "call_" + rand.Text()[:20]
 	}
 	f.calls = append(f.calls, &openCall{index: index, id: id, name: name})

@@ -39,6 +39,11 @@ type bench struct {
 
 func newBench(t testing.TB) *bench {
 	t.Helper()
+	return newBenchOn(t, provider.OpenAI)
+}
+
+func newBenchOn(t testing.TB, wire string) *bench {
+	t.Helper()
 	b := &bench{dir: t.TempDir(), sink: enginetest.NewRecorder()}
 	url, stop, err := drill.Start(drill.Options{Seen: func(model, purpose string) {
 		b.mu.Lock()
@@ -50,7 +55,7 @@ func newBench(t testing.TB) *bench {
 	}
 	tr := provider.NewTransport()
 	t.Cleanup(func() { tr.CloseIdleConnections(); stop() })
-	if b.client, err = provider.New(provider.Config{ID: "drill", Wire: provider.OpenAI, BaseURL: url, Transport: tr}); err != nil {
+	if b.client, err = provider.New(provider.Config{ID: "drill", Wire: wire, BaseURL: url, Transport: tr}); err != nil {
 		t.Fatal(err)
 	}
 	b.deps = depsOf(b)
@@ -194,8 +199,14 @@ func (b *bench) write(t testing.TB, name, content string) string {
 }
 
 func TestSuite(t *testing.T) {
+	for _, wire := range []string{provider.OpenAI, provider.Anthropic} {
+		t.Run(wire, func(t *testing.T) { suite(t, wire) })
+	}
+}
+
+func suite(t *testing.T, wire string) {
 	enginetest.Run(t, func(t *testing.T) enginetest.Fixture {
-		b := newBench(t)
+		b := newBenchOn(t, wire)
 		return enginetest.Fixture{Engine: b.Engine, Spec: b.spec, Prompt: func(x enginetest.Behaviour, g uint64) (rouse.Prompt, bool) {
 			switch x {
 			case enginetest.Echo:
@@ -220,16 +231,19 @@ func TestSuite(t *testing.T) {
 	})
 }
 
+// modelEnd is how a turn with a drill model must end.
+type modelEnd struct {
+	model, prompt string
+	state         rouse.TurnState
+	class         rouse.Class
+	code          string
+	attempts      int
+	story         string
+}
+
 // TestModels: every drill model ends as it must.
 func TestModels(t *testing.T) {
-	for _, c := range []struct {
-		model, prompt string
-		state         rouse.TurnState
-		class         rouse.Class
-		code          string
-		attempts      int
-		story         string
-	}{
+	for _, c := range []modelEnd{
 		{drill.Echo, "hi", rouse.TurnCompleted, "", "", 0, "step text end(stop)"},
 		{drill.Stream, "[[drill tokens=5 rate=0]]", rouse.TurnCompleted, "", "", 0, "step text end(stop)"},
 		{drill.Reason, "hi", rouse.TurnCompleted, "", "", 0, "step reasoning text end(stop)"},
@@ -242,29 +256,35 @@ func TestModels(t *testing.T) {
 		{drill.Break, "hi", rouse.TurnCompleted, "", "", 0, "step text retry1(network,true) resumed step text end(stop)"},
 		{drill.Overflow, "hi", rouse.TurnFailed, rouse.ClassContext, rouse.CodeContext, 1, "step(compaction) text end(stop)"},
 	} {
-		t.Run(c.model, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t)
-			out := b.run(t, b.prompt(c.model, c.prompt, 1))
-			if out.State != c.state {
-				t.Fatalf("%+v %+v", out, out.Failure)
-			}
-			if b.story() != c.story {
-				t.Errorf("got  %s\nwant %s", b.story(), c.story)
-			}
-			if c.state != rouse.TurnFailed {
-				if out.Usage.Tokens.Output == 0 || out.Usage.Cost == 0 {
-					t.Errorf("usage %+v", out.Usage)
-				}
-				return
-			}
-			f := out.Failure
-			if f == nil || f.Class != c.class || f.Code != c.code || f.Attempts != c.attempts || f.Provider != "drill" || f.Model != c.model || f.Message == "" || f.Source != "provider_http" || f.Status == 0 {
-				t.Errorf("failure %+v", f)
-			}
-			if c.model == drill.Quota && f.ResetAt.IsZero() {
-				t.Errorf("no reset: %+v", f)
-			}
-		})
+		for _, wire := range []string{provider.OpenAI, provider.Anthropic} {
+			t.Run(wire+"/"+c.model, func(t *testing.T) {
+				t.Parallel()
+				endsAs(t, newBenchOn(t, wire), c)
+			})
+		}
+	}
+}
+
+func endsAs(t *testing.T, b *bench, c modelEnd) {
+	t.Helper()
+	out := b.run(t, b.prompt(c.model, c.prompt, 1))
+	if out.State != c.state {
+		t.Fatalf("%+v %+v", out, out.Failure)
+	}
+	if b.story() != c.story {
+		t.Errorf("got  %s\nwant %s", b.story(), c.story)
+	}
+	if c.state != rouse.TurnFailed {
+		if out.Usage.Tokens.Output == 0 || out.Usage.Cost == 0 {
+			t.Errorf("usage %+v", out.Usage)
+		}
+		return
+	}
+	f := out.Failure
+	if f == nil || f.Class != c.class || f.Code != c.code || f.Attempts != c.attempts || f.Provider != "drill" || f.Model != c.model || f.Message == "" || f.Source != "provider_http" || f.Status == 0 {
+		t.Errorf("failure %+v", f)
+	}
+	if c.model == drill.Quota && f.ResetAt.IsZero() {
+		t.Errorf("no reset: %+v", f)
 	}
 }

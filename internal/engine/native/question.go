@@ -57,7 +57,7 @@ func runQuestion(k *call) (result, error) {
 		return answeredResult(in.Questions, r.Answers), nil
 	case r.Verb == rouse.ReplyCancelled:
 		k.t.c.interrupt(errCancelled) // the turn is being cancelled: nothing may run on
-		return result{}, toolError("The question was withdrawn.")
+		return result{}, &errHalt{"The question was withdrawn."}
 	case r.Message != "":
 		return result{}, toolError("The question got no answer: " + rouse.Clip(r.Message, 4000))
 	}

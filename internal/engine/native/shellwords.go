@@ -166,6 +166,9 @@ func outsidePaths(script string) (out []string) {
 		}
 		for _, w := range words[1:] {
 			w = strings.Trim(w, `"'`)
+			if strings.HasPrefix(w, "/dev/") {
+				continue
+			}
 			if strings.HasPrefix(w, "/") || strings.HasPrefix(w, "~") || strings.HasPrefix(w, "..") || strings.Contains(w, "/../") {
 				out = append(out, w)
 			}
