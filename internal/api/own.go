@@ -36,7 +36,10 @@ type Deps struct {
 	Directory string
 	// Closing is closed when streams have to end.
 	Closing <-chan struct{}
-	Log     *slog.Logger
+	// Drain stops dispatching, waits for running turns at most so long, and
+	// then stops the server; it says at once how many run.
+	Drain func(wait time.Duration) (running int)
+	Log   *slog.Logger
 }
 
 // own is Rouse's own API.
@@ -85,6 +88,9 @@ func New(d Deps, root http.Handler) http.Handler {
 	huma.Register(a, operation("get-session", http.MethodGet, "/sessions/{id}", "One session with its state and evidence"), wrap(o, o.getSession))
 	huma.Register(a, operation("identity", http.MethodGet, "/sessions/{id}/identity", "Who a session is, from the durable record"), wrap(o, o.identity))
 	huma.Register(a, operation("preflight", http.MethodGet, "/preflight", "Whether a model can take work now"), wrap(o, o.preflight))
+	drain := operation("drain", http.MethodPost, "/drain", "Let running turns end, start no other, and stop the server")
+	drain.DefaultStatus = http.StatusAccepted
+	huma.Register(a, drain, wrap(o, o.drain))
 	launch := operation("launch", http.MethodPost, "/launch", "Create a session, prompt it, and verify that it generates")
 	launch.DefaultStatus = http.StatusCreated
 	huma.Register(a, launch, wrap(o, o.launch))

@@ -205,16 +205,10 @@ func (l *ledger) check(t *testing.T, path string) {
 		}
 		after = cursor
 	}
-	states := map[rouse.TurnState]int{}
-	for id, session := range l.turns {
-		turn, err := s.Turn(t.Context(), id)
-		if err != nil {
-			t.Errorf("an accepted prompt of %s is lost: %v", session, err)
-			continue
-		}
-		states[turn.State]++
-		if !turn.State.Settled() {
-			t.Errorf("turn %s is %s", id, turn.State)
+	states := l.statesIn(t, s)
+	for state, n := range states {
+		if !state.Settled() {
+			t.Errorf("%d turns are %s", n, state)
 		}
 	}
 	for id, dispatched := range running {
@@ -232,4 +226,29 @@ func (l *ledger) check(t *testing.T, path string) {
 		t.Errorf("the kills hit nothing: %v", states)
 	}
 	t.Logf("sent %d, promised %d, unsure %d, ends %v, events %d", l.sent, len(l.turns), l.unsure, states, last)
+}
+
+// states counts the promised turns by state.
+func (l *ledger) states(t *testing.T, path string) map[rouse.TurnState]int {
+	t.Helper()
+	s, err := store.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	return l.statesIn(t, s)
+}
+
+func (l *ledger) statesIn(t *testing.T, s *store.Store) map[rouse.TurnState]int {
+	t.Helper()
+	states := map[rouse.TurnState]int{}
+	for id, session := range l.turns {
+		turn, err := s.Turn(t.Context(), id)
+		if err != nil {
+			t.Errorf("an accepted prompt of %s is lost: %v", session, err)
+			continue
+		}
+		states[turn.State]++
+	}
+	return states
 }

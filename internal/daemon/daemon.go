@@ -84,6 +84,7 @@ type server struct {
 	listen net.Listener
 	url    string
 	boot   store.Lease
+	drain  *drainer
 	close  []func() error // in the order in which things were opened
 }
 
@@ -224,7 +225,8 @@ func (s *server) serve(ctx context.Context) error {
 		return err
 	}
 	failed := make(chan error, 1)
-	lanes := s.phase("lanes", failed, s.lanes, &leaseKeeper{s.store, s.boot, s.log}, &housekeeper{s.store, s.cfg, s.log})
+	s.drain = newDrainer(s.lanes, s.log)
+	lanes := s.phase("lanes", failed, s.lanes, s.drain, &leaseKeeper{s.store, s.boot, s.log}, &housekeeper{s.store, s.cfg, s.log})
 	defer lanes.stop()
 	door, err := s.newDoor()
 	if err != nil {
@@ -247,6 +249,8 @@ func (s *server) serve(ctx context.Context) error {
 	}
 	select {
 	case <-ctx.Done():
+		return nil
+	case <-s.drain.done:
 		return nil
 	case err := <-failed:
 		return err

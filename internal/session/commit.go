@@ -102,7 +102,7 @@ func (ln *lane) release(a *active) {
 	if a.returned {
 		ln.rung.Stop()
 		a.end(nil)
-		ln.l.slots.give()
+		ln.giveBack()
 		return
 	}
 	ln.draining = a

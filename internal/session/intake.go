@@ -57,6 +57,7 @@ func (l *Lanes) Prompt(ctx context.Context, p Prompt) (Accepted, error) {
 	if err != nil {
 		return Accepted{}, rouse.Wrap(op, err)
 	}
+	start.Maintenance, _, _ = l.hold.state()
 	out, err := l.Store.StartTurn(ctx, start, rouse.DecideIntake)
 	if err != nil {
 		return Accepted{}, rouse.Wrap(op, err)

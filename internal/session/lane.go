@@ -127,12 +127,17 @@ func (ln *lane) next() {
 	if ln.turn != nil || ln.draining != nil || ln.down {
 		return
 	}
-	if !ln.l.slots.take(ln) {
+	if !ln.l.hold.take() {
+		ln.idle.Reset(ln.l.Linger)
 		return
 	}
-	t, s, rules, err := ln.begin()
+	if !ln.l.slots.take(ln) {
+		ln.l.hold.give()
+		return
+	}
+	t, s, parts, err := ln.begin()
 	if err != nil || t == nil {
-		ln.l.slots.give()
+		ln.giveBack()
 		if err != nil && rouse.KindOf(err) == rouse.NotFound {
 			err = nil // the session was deleted
 		}
@@ -141,7 +146,13 @@ func (ln *lane) next() {
 		return
 	}
 	ln.idle.Stop()
-	ln.dispatch(t, s, rules)
+	ln.dispatch(t, s, parts)
+}
+
+// giveBack frees what next took for a turn.
+func (ln *lane) giveBack() {
+	ln.l.slots.give()
+	ln.l.hold.give()
 }
 
 // begin moves the oldest queued turn to running. It is the dispatch: after a
@@ -245,7 +256,8 @@ func (ln *lane) promptReturned(m returned) {
 		ln.draining = nil
 		ln.rung.Stop()
 		ln.sink.mark(func(v *rouse.Vitals) { v.Draining = false })
-		ln.l.slots.give()
+		ln.drained(d)
+		ln.giveBack()
 		return
 	}
 	if ln.turn == nil || ln.turn.turn.Generation != m.generation {
@@ -253,6 +265,22 @@ func (ln *lane) promptReturned(m returned) {
 	}
 	ln.turn.returned = true
 	ln.claim(m.generation, m.out)
+}
+
+// drained notes on the settled turn that its engine is free.
+func (ln *lane) drained(a *active) {
+	ln.l.Store.Go(context.WithoutCancel(ln.l.ctx), store.Lazy, func(tx *store.Tx) error {
+		t, err := tx.Turn(a.turn.ID)
+		if err != nil || !t.Draining {
+			return err
+		}
+		t.Draining = false
+		return tx.UpdateTurn(t)
+	}, func(err error) {
+		if err != nil && rouse.KindOf(err) != rouse.NotFound {
+			ln.l.Log.Warn("session.drained", "session", ln.id, "err", err)
+		}
+	})
 }
 
 func (ln *lane) dropConversation() {

@@ -68,7 +68,6 @@ type Deps struct {
 	MaxRunning int
 	// Linger is how long an idle lane keeps its conversation; default 1 min.
 	Linger time.Duration
-	// Version and the like are not needed here: doors know them.
 }
 
 // Lanes is all lanes of this server.
@@ -84,6 +83,7 @@ type Lanes struct {
 
 	waits waits
 	slots slots
+	hold  hold
 	check projects
 }
 
@@ -107,6 +107,7 @@ func New(d Deps) *Lanes {
 	l := &Lanes{Deps: d, lanes: map[string]*lane{}, slots: slots{free: d.MaxRunning, bounded: d.MaxRunning > 0}}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
 	l.waits.of = map[string][]chan struct{}{}
+	l.hold.changed = make(chan struct{})
 	return l
 }
 

@@ -41,7 +41,9 @@ func (anyModel) CheckModel(m rouse.ModelRef) error {
 	}
 	return nil
 }
-func (anyModel) DefaultModel() rouse.ModelRef { return rouse.ModelRef{Provider: "drill", Model: "echo"} }
+func (anyModel) DefaultModel() rouse.ModelRef {
+	return rouse.ModelRef{Provider: "drill", Model: "echo"}
+}
 
 type anyAgent struct{}
 
@@ -477,7 +479,7 @@ func TestRestart(t *testing.T) {
 		queued := w.prompt(s.ID, "echo", "after")
 		time.Sleep(2500 * time.Millisecond) // virtual: two flushes
 		crashed := filepath.Join(t.TempDir(), "rouse.db")
-		if err := w.store.Backup(t.Context(), crashed); err != nil { // what a kill would leave
+		if err := store.Copy(t.Context(), w.store.Path(), crashed); err != nil { // what a kill would leave
 			t.Fatal(err)
 		}
 		w.stop()

@@ -27,15 +27,7 @@ var migrations fs.FS = embedded
 // versions named.
 func migrate(ctx context.Context, db *sql.DB, path, backups string, log *slog.Logger) error {
 	const op = "migrate"
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return failure(op, err)
-	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithLogger(goose.NopLogger()))
-	if err != nil {
-		return failure(op, err)
-	}
-	have, want, err := provider.GetVersions(ctx)
+	have, want, err := versions(ctx, db)
 	if err != nil {
 		return failure(op, err)
 	}
@@ -58,8 +50,26 @@ func migrate(ctx context.Context, db *sql.DB, path, backups string, log *slog.Lo
 		}
 		log.Info("store.backup", "schema", have, "file", filepath.Base(name))
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return failure(op, err)
+	provider, err := migrator(db)
+	if err == nil {
+		_, err = provider.Up(ctx)
 	}
-	return nil
+	return failure(op, err)
+}
+
+func migrator(db *sql.DB) (*goose.Provider, error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithLogger(goose.NopLogger()))
+}
+
+// versions are the database's schema and this program's.
+func versions(ctx context.Context, db *sql.DB) (have, want int64, err error) {
+	p, err := migrator(db)
+	if err != nil {
+		return 0, 0, err
+	}
+	return p.GetVersions(ctx)
 }

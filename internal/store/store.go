@@ -145,17 +145,6 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.write.Close())
 }
 
-// Backup writes a consistent copy to path, which must not exist.
-func (s *Store) Backup(ctx context.Context, path string) error {
-	const op = "store: backup"
-	db, err := openDB(s.path, 1, "") // the readers may not write, not even a copy
-	if err != nil {
-		return failure(op, err)
-	}
-	_, err = db.ExecContext(ctx, "VACUUM INTO "+quote(path))
-	return failure(op, errors.Join(err, db.Close()))
-}
-
 // query runs a prepared statement on a read connection.
 func (s *Store) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	st, err := s.prepared(ctx, text)

@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"rouse"
+)
+
+// Copy writes a consistent copy of a database, which may be in use, to a file
+// that must not exist. The copy can be read by its owner only.
+func Copy(ctx context.Context, from, to string) error {
+	const op = "store: copy"
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // SQLite fills an empty file
+	if err != nil {
+		return &rouse.Error{Kind: rouse.Invalid, Op: op, Msg: "the file cannot be made", Err: err}
+	}
+	if err := f.Close(); err != nil {
+		return failure(op, err)
+	}
+	db, err := openDB(from, 1, "")
+	if err != nil {
+		return failure(op, err)
+	}
+	_, err = db.ExecContext(ctx, "VACUUM INTO "+quote(to))
+	return failure(op, errors.Join(err, db.Close()))
+}
+
+// Check refuses (Invalid) a file that is no sound database of this program or
+// an older one.
+func Check(ctx context.Context, path string) error {
+	const op = "store: check"
+	refuse := func(why string, err error) error {
+		return &rouse.Error{Kind: rouse.Invalid, Op: op, Msg: "the file is no backup that can be used: " + why, Err: err}
+	}
+	db, err := openDB(path, 1, "")
+	if err != nil {
+		return failure(op, err)
+	}
+	defer db.Close()
+	var sound string
+	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&sound); err != nil || sound != "ok" {
+		return refuse("it is damaged or no database", err)
+	}
+	var have int64
+	if err := db.QueryRowContext(ctx, "SELECT MAX(version_id) FROM goose_db_version").Scan(&have); err != nil {
+		return refuse("it was not made by rouse", err)
+	}
+	_, want, err := versions(ctx, db)
+	if err != nil {
+		return failure(op, err)
+	}
+	if have > want {
+		return refuse("a newer rouse made it", nil)
+	}
+	return nil
+}
