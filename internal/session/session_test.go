@@ -62,6 +62,11 @@ func (anyAgent) FindAgent(name string) (session.Agent, error) {
 // open starts a world on a database file; boot names the server's life.
 func open(t *testing.T, dir, boot string) *world {
 	t.Helper()
+	return openWith(t, dir, boot, func(*session.Deps) {})
+}
+
+func openWith(t *testing.T, dir, boot string, change func(*session.Deps)) *world {
+	t.Helper()
 	w := &world{t: t, dir: dir}
 	var err error
 	w.store, err = store.Open(t.Context(), filepath.Join(dir, "rouse.db"), store.Options{Committed: func(e []rouse.Event) { w.feed.Publish(e) }})
@@ -72,8 +77,10 @@ func open(t *testing.T, dir, boot string) *world {
 	storeCtx, stopStore := context.WithCancel(context.Background())
 	storeDone := make(chan error, 1)
 	go func() { storeDone <- w.store.Serve(storeCtx) }()
-	w.lanes = session.New(session.Deps{Store: w.store, Feed: w.feed, Models: anyModel{}, Agents: anyAgent{}, Boot: boot,
-		Engine: func(string) (engine.Engine, error) { return drill.Engine{}, nil }, Log: slog.New(slog.DiscardHandler)})
+	deps := session.Deps{Store: w.store, Feed: w.feed, Models: anyModel{}, Agents: anyAgent{}, Boot: boot,
+		Engine: func(string) (engine.Engine, error) { return drill.Engine{}, nil }, Log: slog.New(slog.DiscardHandler)}
+	change(&deps)
+	w.lanes = session.New(deps)
 	if _, err := w.lanes.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}

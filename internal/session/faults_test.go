@@ -1,0 +1,171 @@
+package session_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"rouse"
+	"rouse/internal/session"
+	"rouse/internal/store"
+)
+
+// A database that refuses to be written loses nothing: the turn goes on in
+// memory, intake is refused, and the end is written once when it works again.
+func TestStoreDown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for SQLite's own patience, 5 s")
+	}
+	dir := t.TempDir()
+	w := open(t, dir, "boo_1")
+	defer w.stop()
+	s := w.session()
+	acc := w.prompt(s.ID, "stream", "x")
+	for {
+		if v, ok := w.lanes.Vitals(s.ID); ok && v.Counters.TextBytes > 100 {
+			break
+		}
+		<-time.After(time.Millisecond)
+	}
+	thief, err := sql.Open("sqlite", filepath.Join(dir, "rouse.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer thief.Close()
+	thief.SetMaxOpenConns(1)
+	if _, err := thief.Exec("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.lanes.Prompt(t.Context(), session.Prompt{SessionID: s.ID, Parts: []rouse.Part{{Kind: rouse.TextPart, Text: "now"}}})
+	if rouse.KindOf(err) != rouse.Unavailable || rouse.SafeMessage(err) == "" {
+		t.Errorf("intake while the database is locked: %v", err)
+	}
+	for { // the stream has ended in memory and its end was refused
+		if v, ok := w.lanes.Vitals(s.ID); ok && v.StoreDown {
+			break
+		}
+		<-time.After(time.Millisecond)
+	}
+	if _, err := thief.Exec("ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if turn := w.wait(acc); turn.State != rouse.TurnCompleted {
+		t.Errorf("turn %+v", turn)
+	}
+	if got := text(w.tail(s.ID)); !strings.HasPrefix(got, "t0 t1 ") || !strings.HasSuffix(got, "t199 ") {
+		t.Errorf("text is lost: %d bytes", len(got))
+	}
+	if n := strings.Count(w.log(s.ID), "turn.settled"); n != 1 {
+		t.Errorf("%d settled events", n)
+	}
+	w.nothingOpen(s.ID)
+}
+
+// Where nobody is there to answer, what asks is rejected and the turn goes on.
+func TestUnattended(t *testing.T) {
+	for _, mode := range []string{"permission", "question"} {
+		t.Run(mode, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				s := w.session()
+				acc, err := w.lanes.Prompt(t.Context(), session.Prompt{SessionID: s.ID, Unattended: true, Model: rouse.ModelRef{Provider: "drill", Model: mode},
+					Parts: []rouse.Part{{Kind: rouse.TextPart, Text: "x"}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.wait(acc)
+				if got := text(w.tail(s.ID)); !strings.Contains(got, "answered: reject") {
+					t.Error(got)
+				}
+				if strings.Contains(w.log(s.ID), "request.asked") {
+					t.Error("somebody was asked")
+				}
+				w.nothingOpen(s.ID)
+			})
+		})
+	}
+}
+
+// While turns are held nothing starts; what came is there after the restart.
+func TestHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := open(t, dir, "boo_1")
+		s, other := w.session(), w.session()
+		running := w.prompt(s.ID, "stream", "x")
+		synctest.Wait()
+		if n := w.lanes.Hold(); n != 1 {
+			t.Errorf("%d running", n)
+		}
+		queued, idle := w.prompt(s.ID, "echo", "y"), w.prompt(other.ID, "echo", "z")
+		if queued.Intake != rouse.Held || idle.Intake != rouse.Held {
+			t.Errorf("intake %s %s", queued.Intake, idle.Intake)
+		}
+		if err := w.lanes.Quiet(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if turn := w.wait(running); turn.State != rouse.TurnCompleted {
+			t.Errorf("the running turn: %s", turn.State)
+		}
+		for _, acc := range []session.Accepted{queued, idle} {
+			if turn, err := w.store.Turn(t.Context(), acc.TurnID); err != nil || turn.State != rouse.TurnQueued {
+				t.Errorf("%+v %v", turn, err)
+			}
+		}
+		w.stop()
+		w = open(t, dir, "boo_2")
+		defer w.stop()
+		w.wait(queued)
+		w.wait(idle)
+		w.nothingOpen(s.ID)
+		w.nothingOpen(other.ID)
+	})
+}
+
+// At most MaxRunning turns run at once, and all of them run in the end.
+func TestRunningBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := openWith(t, t.TempDir(), "boo_1", func(d *session.Deps) { d.MaxRunning = 2 })
+		defer w.stop()
+		var accs []session.Accepted
+		for range 5 {
+			accs = append(accs, w.prompt(w.session().ID, "stream", "x")) // 4 s each
+		}
+		start := time.Now()
+		synctest.Wait()
+		if n := w.lanes.Running(); n != 2 {
+			t.Errorf("%d run at once", n)
+		}
+		for _, acc := range accs {
+			w.wait(acc)
+		}
+		if took := time.Since(start); took < 12*time.Second || took > 13*time.Second {
+			t.Errorf("five turns of 4 s, two at once, took %v", took)
+		}
+	})
+}
+
+// A queue has an end, and says so.
+func TestQueueBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := openWith(t, t.TempDir(), "boo_1", func(d *session.Deps) { d.MaxQueued = 2 })
+		defer w.stop()
+		s := w.session()
+		w.prompt(s.ID, "hang", "x")
+		synctest.Wait()
+		w.prompt(s.ID, "echo", "1")
+		w.prompt(s.ID, "echo", "2")
+		_, err := w.lanes.Prompt(t.Context(), session.Prompt{SessionID: s.ID, Parts: []rouse.Part{{Kind: rouse.TextPart, Text: "3"}}})
+		if rouse.KindOf(err) != rouse.Conflict || !strings.Contains(rouse.SafeMessage(err), "full") {
+			t.Errorf("one too many: %v", err)
+		}
+		if page, err := w.store.Messages(t.Context(), store.MessageQuery{SessionID: s.ID}); err != nil || len(page.Entries) != 4 {
+			t.Errorf("%d entries %v", len(page.Entries), err)
+		}
+		if err := w.lanes.Abort(t.Context(), s.ID); err != nil {
+			t.Error(err)
+		}
+	})
+}
