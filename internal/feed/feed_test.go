@@ -165,9 +165,9 @@ func TestAwaitWritten(t *testing.T) {
 		defer elsewhere.Close()
 		start := time.Now()
 		go func() {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			slow.Wrote(4)
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			slow.Wrote(5)
 		}()
 		f.AwaitWritten(t.Context(), "s", "/s", 5)
