@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"rouse"
 )
@@ -184,17 +186,24 @@ func (s *Store) MessageRow(ctx context.Context, id string) (*rouse.Message, erro
 	return &m, failure(op, err)
 }
 
-// Transcript is what a model is told: the entries of all turns up to and with
-// generation, ordered by generation, then time, so that a prompt which was
-// queued during a turn stands after that turn's answer. It starts at the last
-// completed summary, if there is one.
+// Transcript is what a model is told when the turn of a generation runs: the
+// entries of all turns dispatched before it and its own, in the order in which
+// they were dispatched, so that a prompt which was queued during a turn stands
+// after that turn's answer. It starts at the last completed summary, if there
+// is one.
 func (s *Store) Transcript(ctx context.Context, sessionID string, generation uint64) ([]rouse.Entry, error) {
 	const op = "store: transcript"
-	var from int64
-	err := s.row(ctx, `SELECT COALESCE(MAX(generation), 0) FROM messages WHERE session = $1 AND summary = 1 AND generation <= $2`,
-		[]any{sessionID, int64(generation)}, &from)
+	var from, overtook int64
+	err := s.row(ctx, `SELECT
+		(SELECT COALESCE(MAX(generation), 0) FROM messages WHERE session = $1 AND summary = 1),
+		(SELECT COUNT(*) FROM turns WHERE session = $1 AND generation > $2 AND state <> 'queued')`,
+		[]any{sessionID, int64(generation)}, &from, &overtook)
 	if err != nil {
 		return nil, failure(op, err)
+	}
+	upTo := int64(generation)
+	if overtook > 0 { // a later prompt was dispatched before this one
+		upTo = math.MaxInt64
 	}
 	var entries []rouse.Entry
 	err = s.each(ctx, func(body []byte) error {
@@ -203,7 +212,10 @@ func (s *Store) Transcript(ctx context.Context, sessionID string, generation uin
 		entries = append(entries, rouse.Entry{Message: m})
 		return err
 	}, `SELECT body FROM messages WHERE session = $1 AND generation >= $2 AND generation <= $3 ORDER BY generation, created, id`,
-		sessionID, from, int64(generation))
+		sessionID, min(from, int64(generation)), upTo)
+	if err == nil && overtook > 0 {
+		entries, err = s.byDispatch(ctx, sessionID, generation, entries)
+	}
 	if err != nil {
 		return nil, failure(op, err)
 	}
@@ -214,4 +226,35 @@ func (s *Store) Transcript(ctx context.Context, sessionID string, generation uin
 		}
 	}
 	return entries, failure(op, s.fillParts(ctx, entries))
+}
+
+// byDispatch orders entries by when their turns were dispatched and leaves out
+// those that were not before the asked one.
+func (s *Store) byDispatch(ctx context.Context, sessionID string, generation uint64, entries []rouse.Entry) ([]rouse.Entry, error) {
+	turns, err := s.Turns(ctx, sessionID, 0)
+	if err != nil {
+		return nil, err
+	}
+	asked := time.Time{}
+	for i := range turns {
+		if turns[i].Generation == generation {
+			asked = turns[i].Started
+		}
+	}
+	started := make(map[uint64]time.Time, len(turns))
+	for i := range turns {
+		t := &turns[i]
+		before := asked.IsZero() || t.Started.Before(asked) || t.Started.Equal(asked) && t.Generation < generation
+		if t.Generation == generation || t.State != rouse.TurnQueued && before {
+			started[t.Generation] = t.Started
+		}
+	}
+	entries = slices.DeleteFunc(entries, func(e rouse.Entry) bool {
+		_, dispatched := started[e.Message.Generation]
+		return !dispatched && e.Message.TurnID != ""
+	})
+	slices.SortStableFunc(entries, func(a, b rouse.Entry) int {
+		return started[a.Message.Generation].Compare(started[b.Message.Generation])
+	})
+	return entries, nil
 }
