@@ -1,0 +1,4 @@
+// Package test holds the proofs that need other programs: OpenCode's own
+// clients and SDK, installed by scripts/peers.sh, against the real binary.
+// Without them the tests skip; `make test` installs them first.
+package test
