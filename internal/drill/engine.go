@@ -56,7 +56,6 @@ type conversation struct {
 	cancel  chan struct{} // closed by Cancel; nil when no prompt runs
 	stop    chan struct{}
 	waiting map[string]chan rouse.Reply
-	asked   int
 	closed  bool
 }
 
