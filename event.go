@@ -36,6 +36,7 @@ const (
 	TodoUpdated      EventType = "todo.updated"      // Data: []Todo
 	SessionCompacted EventType = "session.compacted" // Data: none
 	CancelStage      EventType = "cancel.stage"      // Data: CancelFact
+	RescueStaged     EventType = "rescue.stage"      // Data: Rescue
 	IncidentOpened   EventType = "incident.opened"   // Data: Incident
 	IncidentClosed   EventType = "incident.closed"   // Data: Incident
 	WallOpened       EventType = "wall.opened"       // Data: Wall

@@ -36,9 +36,10 @@ var plan = map[string]room{
 	"internal/engine/native":     {imports: []string{"internal/engine", "internal/provider", "internal/limits", "internal/proc"}, goroutines: true},
 	"internal/engine/enginetest": {imports: []string{"internal/engine"}, goroutines: true},
 
-	"internal/session": {imports: []string{"internal/engine", "internal/feed", "internal/store"}, goroutines: true},
+	"internal/recovery": {imports: []string{"internal/proc", "internal/store"}, goroutines: true},
+	"internal/session":  {imports: []string{"internal/engine", "internal/feed", "internal/store"}, goroutines: true},
 
-	"internal/api":          {imports: []string{"internal/config", "internal/feed", "internal/session", "internal/store"}},
+	"internal/api":          {imports: []string{"internal/config", "internal/feed", "internal/recovery", "internal/session", "internal/store"}},
 	"internal/api/opencode": {imports: []string{"internal/api", "internal/config", "internal/feed", "internal/session", "internal/store"}},
 	"internal/client":       {goroutines: true},
 	"internal/cli":          {imports: []string{"internal/client", "internal/config", "internal/daemon", "internal/drill"}, goroutines: true},

@@ -43,6 +43,9 @@ type Session struct {
 	RunningBoot string `json:"running_boot,omitempty"`
 	WaitingFor  string `json:"waiting_for,omitempty"` // "permission" or "question"
 	Pause       bool   `json:"pause,omitempty"`
+	// Rescue is the rescue that holds the queue: only its own prompt is
+	// dispatched.
+	Rescue string `json:"rescue,omitempty"`
 	// Outcome is how the last turn ended; empty before the first end.
 	Outcome TurnState `json:"outcome,omitempty"`
 	// Generation is the last one given; the next prompt gets Generation+1.

@@ -61,6 +61,8 @@ type Turn struct {
 	// UserMessage is the prompt's message.
 	UserMessage string          `json:"user_message"`
 	RetryOf     string          `json:"retry_of,omitempty"`
+	// Rescue is the rescue whose prompt this is.
+	Rescue string `json:"rescue,omitempty"`
 	Agent       string          `json:"agent,omitempty"`
 	Model       ModelRef        `json:"model"`
 	System      string          `json:"system,omitempty"`

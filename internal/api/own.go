@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -31,6 +32,7 @@ type Deps struct {
 	Store    *store.Store
 	Feed     *feed.Feed
 	Sessions Launcher
+	Rescuer  Rescuer
 	Config   func() *config.Config
 	// Directory is where sessions work that name none.
 	Directory string
@@ -91,6 +93,10 @@ func New(d Deps, root http.Handler) http.Handler {
 	drain := operation("drain", http.MethodPost, "/drain", "Let running turns end, start no other, and stop the server")
 	drain.DefaultStatus = http.StatusAccepted
 	huma.Register(a, drain, wrap(o, o.drain))
+	rescue := operation("rescue", http.MethodPost, "/sessions/{id}/rescue", "End a hung turn and wake the session with facts")
+	rescue.DefaultStatus = http.StatusAccepted
+	huma.Register(a, rescue, wrap(o, o.rescue))
+	huma.Register(a, operation("get-rescue", http.MethodGet, "/rescues/{id}", "How far a rescue is"), wrap(o, o.getRescue))
 	launch := operation("launch", http.MethodPost, "/launch", "Create a session, prompt it, and verify that it generates")
 	launch.DefaultStatus = http.StatusCreated
 	huma.Register(a, launch, wrap(o, o.launch))
@@ -118,9 +124,18 @@ func stamp(t time.Time) *string {
 
 // statusError is a Problem on its way through huma.
 type statusError struct {
-	status int
-	body   any
-	text   string
+	status     int
+	body       any
+	text       string
+	retryAfter int // seconds; 0 says nothing
+}
+
+// GetHeaders gives Retry-After where there is one.
+func (e *statusError) GetHeaders() http.Header {
+	if e.retryAfter == 0 {
+		return nil
+	}
+	return http.Header{"Retry-After": {strconv.Itoa(e.retryAfter)}}
 }
 
 func (e *statusError) GetStatus() int               { return e.status }

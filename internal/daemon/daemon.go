@@ -25,6 +25,7 @@ import (
 	"rouse/internal/config"
 	"rouse/internal/drill"
 	"rouse/internal/feed"
+	"rouse/internal/recovery"
 	"rouse/internal/session"
 	"rouse/internal/store"
 )
@@ -85,6 +86,7 @@ type server struct {
 	url    string
 	boot   store.Lease
 	drain  *drainer
+	medic  *recovery.Medic
 	close  []func() error // in the order in which things were opened
 }
 
@@ -228,6 +230,9 @@ func (s *server) serve(ctx context.Context) error {
 	s.drain = newDrainer(s.lanes, s.log)
 	lanes := s.phase("lanes", failed, s.lanes, s.drain, &leaseKeeper{s.store, s.boot, s.log}, &housekeeper{s.store, s.cfg, s.log})
 	defer lanes.stop()
+	s.medic = recovery.NewMedic(s.store, s.lanes, s.log, 0)
+	judges := s.phase("judges", failed, s.medic)
+	defer judges.stop()
 	door, err := s.newDoor()
 	if err != nil {
 		return err

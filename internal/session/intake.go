@@ -29,6 +29,7 @@ type Prompt struct {
 	Kind       rouse.TurnKind
 	Command    string
 	RetryOf    string
+	Rescue     string // the rescue whose prompt this is
 	// IfIdle refuses (Conflict) instead of queueing.
 	IfIdle bool
 }
@@ -97,7 +98,7 @@ func (l *Lanes) start(s *rouse.Session, p *Prompt) (store.Start, error) {
 		MaxQueued: l.MaxQueued, IfIdle: p.IfIdle, Live: l.Live}
 	if !p.NoReply {
 		start.Turn = &rouse.Turn{ID: rouse.NewID(rouse.TurnPrefix, now), SessionID: s.ID, Kind: p.Kind, Command: p.Command,
-			UserMessage: message.ID, RetryOf: p.RetryOf, Agent: agent, Model: model, System: p.System, Tools: p.Tools, Format: p.Format,
+			UserMessage: message.ID, RetryOf: p.RetryOf, Rescue: p.Rescue, Agent: agent, Model: model, System: p.System, Tools: p.Tools, Format: p.Format,
 			Unattended: p.Unattended}
 	}
 	if start.Key == "" {

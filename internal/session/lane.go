@@ -164,7 +164,7 @@ func (ln *lane) begin() (t *rouse.Turn, s *rouse.Session, parts []rouse.Part, er
 		if s, err = tx.Session(ln.id); err != nil || s.Pause || s.Running != "" {
 			return err
 		}
-		if t, err = tx.NextTurn(ln.id); err != nil || t == nil {
+		if t, err = tx.NextTurn(s); err != nil || t == nil {
 			return err
 		}
 		if parts, err = tx.Parts(t.UserMessage); err != nil {

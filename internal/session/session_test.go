@@ -336,9 +336,13 @@ func TestQueueRunsInOrderAndSurvivesAbort(t *testing.T) {
 		if n := strings.Count(w.log(s.ID), "turn.settled"); n != 3 {
 			t.Errorf("%d settled", n)
 		}
-		entries, err := w.store.Transcript(t.Context(), s.ID, 2)
-		if err != nil || len(entries) != 4 || text(entries[3]) != "second" {
-			t.Errorf("transcript of generation 2: %v %v", entries, err)
+		entries, err := w.store.Transcript(t.Context(), s.ID, 3)
+		var told []string
+		for _, e := range entries {
+			told = append(told, text(e))
+		}
+		if got := strings.Join(told, ","); err != nil || got != "first,one two ,second,second,third,third" {
+			t.Errorf("transcript of generation 3: %s %v", got, err)
 		}
 		w.nothingOpen(s.ID)
 	})
@@ -500,8 +504,8 @@ func TestRestart(t *testing.T) {
 		if after := w.wait(queued); after.State != rouse.TurnCompleted {
 			t.Errorf("queued turn: %s", after.State)
 		}
-		entries, err := w.store.Transcript(t.Context(), s.ID, 1)
-		if err != nil || len(entries) != 2 {
+		entries, err := w.store.Transcript(t.Context(), s.ID, 2)
+		if err != nil || len(entries) != 4 {
 			t.Fatal(entries, err)
 		}
 		if got := text(entries[1]); !strings.HasPrefix(got, "t0 t1 ") || !strings.Contains(got, "t90 ") {

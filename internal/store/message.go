@@ -244,7 +244,7 @@ func (s *Store) byDispatch(ctx context.Context, sessionID string, generation uin
 	started := make(map[uint64]time.Time, len(turns))
 	for i := range turns {
 		t := &turns[i]
-		before := asked.IsZero() || t.Started.Before(asked) || t.Started.Equal(asked) && t.Generation < generation
+		before := asked.IsZero() || t.Started.Before(asked) || t.State.Settled() && !t.Ended.After(asked)
 		if t.Generation == generation || t.State != rouse.TurnQueued && before {
 			started[t.Generation] = t.Started
 		}

@@ -69,6 +69,7 @@ func (tx *Tx) startTurn(in *Start, decide func(rouse.IntakeFacts) (rouse.Intake,
 	intake, err := decide(rouse.IntakeFacts{
 		Session: s, RunnerLive: s.Running == "" || in.Live(s.RunningBoot), Maintenance: in.Maintenance,
 		Queued: s.Queued, MaxQueued: in.MaxQueued, NoReply: in.Turn == nil, DelaySec: in.DelaySec,
+		Rescuing: s.Rescue != "" && (in.Turn == nil || in.Turn.Rescue != s.Rescue),
 	})
 	if err != nil {
 		return Started{}, err

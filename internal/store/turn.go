@@ -37,14 +37,28 @@ func (tx *Tx) UpdateTurn(t *rouse.Turn) error {
 	return tx.do(`UPDATE turns SET state=$2, boot=$3, body=$4 WHERE id=$1`, t.ID, string(t.State), t.Boot, string(body))
 }
 
-// NextTurn is the session's oldest queued turn, or nil.
-func (tx *Tx) NextTurn(sessionID string) (*rouse.Turn, error) {
-	var t rouse.Turn
-	found, err := tx.one(&t, `SELECT body FROM turns WHERE session = $1 AND state = 'queued' ORDER BY generation LIMIT 1`, sessionID)
-	if err != nil || !found {
+// NextTurn is the session's oldest queued turn, or nil. While a rescue holds
+// the queue only the rescue's own turn is next.
+func (tx *Tx) NextTurn(s *rouse.Session) (*rouse.Turn, error) {
+	const queued = `SELECT body FROM turns WHERE session = $1 AND state = 'queued' ORDER BY generation`
+	if s.Rescue == "" {
+		var t rouse.Turn
+		found, err := tx.one(&t, queued+` LIMIT 1`, s.ID)
+		if err != nil || !found {
+			return nil, err
+		}
+		return &t, nil
+	}
+	var all []rouse.Turn
+	if err := tx.each(collect(&all), queued, s.ID); err != nil {
 		return nil, err
 	}
-	return &t, nil
+	for i := range all {
+		if all[i].Rescue == s.Rescue {
+			return &all[i], nil
+		}
+	}
+	return nil, nil
 }
 
 // Fence reads the session and the turn for a write of the lane that runs it.

@@ -67,3 +67,8 @@ CREATE TABLE notices (
     PRIMARY KEY (session, generation));
 CREATE TABLE verdicts (
     session TEXT PRIMARY KEY, generation BIGINT NOT NULL, code TEXT NOT NULL, at BIGINT NOT NULL, body TEXT NOT NULL);
+
+CREATE TABLE rescues (
+    id TEXT PRIMARY KEY, session TEXT NOT NULL, status TEXT NOT NULL, created BIGINT NOT NULL, body TEXT NOT NULL);
+CREATE INDEX rescues_session ON rescues (session, created);
+CREATE INDEX rescues_running ON rescues (id) WHERE status = 'running';

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"rouse"
+	"rouse/internal/client"
+)
+
+type rescueCmd struct {
+	Session string        `arg:"" help:"The session's id."`
+	Model   string        `short:"m" help:"Model to wake it with (default: the session's own)." placeholder:"PROVIDER/MODEL"`
+	Task    string        `help:"The one thing to do next (default: go on)." placeholder:"TEXT"`
+	Facts   string        `help:"File with facts, one a line; - is stdin. The server adds its own." placeholder:"FILE"`
+	Reason  string        `help:"Why; stored and told to the session." placeholder:"TEXT"`
+	Force   bool          `help:"Also when a client waits for the running turn's answer."`
+	Timeout time.Duration `default:"2m" help:"How long to wait for the end of the rescue." placeholder:"DURATION"`
+	JSON    bool          `name:"json" help:"Print the rescue as the API gives it."`
+}
+
+func (rescueCmd) Help() string {
+	return `Holds the queue, ends the running turn, verifies that the session is idle, and
+wakes it with facts that the server gathers (git, last tools, what was in
+flight), one assignment, and the clause that keeps it from hanging again; then
+verifies that it generates. Each stage is stored: a rescue survives a crash of
+the server. At most 3 in an hour; then a person has to look (exit 7).
+
+Examples:
+  rouse rescue ses_0123
+  rouse rescue ses_0123 -m anthropic/claude-sonnet-4-5 --task "run the tests, then report"`
+}
+
+// Run rescues and waits for the end.
+func (c *rescueCmd) Run(a *app) error {
+	facts, err := c.facts(a)
+	if err != nil {
+		return err
+	}
+	cl, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	r, raw, err := cl.Rescue(a.ctx, c.Session, client.RescueRequest{Model: c.Model, Facts: facts, Reassignment: c.Task, Reason: c.Reason, Force: c.Force})
+	if refused, ok := client.RefusalOf(err); ok && refused.Name == "NeedsPerson" {
+		return &exit{exitNeedsPerson, err}
+	}
+	if err != nil {
+		return err
+	}
+	r, raw, err = c.follow(a, cl, r, raw)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		if err := a.printJSON(raw); err != nil {
+			return err
+		}
+	}
+	if r.Status != "done" {
+		return &exit{exitNotGenerating, rouse.Errorf(rouse.Upstream, "rescue", "the rescue failed: %s", lastDetail(r))}
+	}
+	if c.JSON {
+		return nil
+	}
+	_, err = fmt.Fprintln(a.out, r.Turn)
+	return rouse.Wrap("cli: print", err)
+}
+
+func (c *rescueCmd) facts(a *app) ([]string, error) {
+	if c.Facts == "" {
+		return nil, nil
+	}
+	var raw []byte
+	var err error
+	if c.Facts == "-" {
+		raw, err = io.ReadAll(a.in)
+	} else {
+		raw, err = os.ReadFile(c.Facts)
+	}
+	if err != nil {
+		return nil, usage("--facts %s: %v", c.Facts, err)
+	}
+	var out []string
+	for line := range strings.Lines(string(raw)) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out, nil
+}
+
+// follow tells each stage as it comes, until the end.
+func (c *rescueCmd) follow(a *app, cl *client.Client, r client.Rescue, raw json.RawMessage) (client.Rescue, json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(a.ctx, c.Timeout)
+	defer cancel()
+	told := 0
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		for ; told < len(r.Stages); told++ {
+			s := r.Stages[told]
+			mark := "✓"
+			if !s.OK {
+				mark = "✗"
+			}
+			a.notef("%s %s %s", mark, s.Name, s.Detail)
+		}
+		if r.Status != "running" {
+			return r, raw, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if a.ctx.Err() != nil {
+				return r, raw, context.Cause(a.ctx)
+			}
+			return r, raw, &exit{exitTimeout, rouse.Errorf(rouse.Unavailable, "rescue", "the rescue %s is still under way after %s; it goes on", r.ID, c.Timeout)}
+		}
+		var err error
+		if r, raw, err = cl.RescueState(a.ctx, r.ID); err != nil {
+			return r, raw, err
+		}
+	}
+}
+
+func lastDetail(r client.Rescue) string {
+	if len(r.Stages) == 0 {
+		return "no stage is known"
+	}
+	s := r.Stages[len(r.Stages)-1]
+	return s.Name + ": " + s.Detail
+}

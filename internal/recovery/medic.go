@@ -1,0 +1,294 @@
+package recovery
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"rouse"
+	"rouse/internal/store"
+)
+
+// Sessions is what a rescue asks of the session verb.
+type Sessions interface {
+	// Abort ends the running turn and returns when it is settled.
+	Abort(ctx context.Context, sessionID string) error
+	// Wake accepts the rescue's prompt, once for its key.
+	Wake(ctx context.Context, r *rouse.Rescue, key, text string) (turnID string, generation uint64, model rouse.ModelRef, err error)
+	// Generates waits for the turn's first progress, or its end; kind is ""
+	// when neither came in time. A turn that ended otherwise than completed is
+	// an error that says how.
+	Generates(ctx context.Context, sessionID, turnID string, wait time.Duration) (kind string, err error)
+	// Attached says that a client waits for the turn's answer on its connection.
+	Attached(turnID string) bool
+	// Kick looks for queued prompts.
+	Kick(sessionID string)
+}
+
+// Medic carries rescues out.
+type Medic struct {
+	store    *store.Store
+	sessions Sessions
+	log      *slog.Logger
+	verify   time.Duration
+
+	mu    sync.Mutex
+	asked []string
+	bell  chan struct{}
+}
+
+// VerifyWait is how long a woken session has to show progress.
+const VerifyWait = 60 * time.Second
+
+// NewMedic makes a medic; verify 0 is VerifyWait.
+func NewMedic(st *store.Store, sessions Sessions, log *slog.Logger, verify time.Duration) *Medic {
+	if verify == 0 {
+		verify = VerifyWait
+	}
+	return &Medic{store: st, sessions: sessions, log: log, verify: verify, bell: make(chan struct{}, 1)}
+}
+
+// Request is a wish to rescue.
+type Request struct {
+	SessionID    string
+	By           string // User, or the asking session's id
+	Reason       string
+	Reassignment string
+	Facts        []string
+	Model        rouse.ModelRef // zero: the session's own
+	Force        bool           // also when a client waits for the turn
+}
+
+// BudgetSpent is the refusal of a rescue whose session had too many; the next
+// one is allowed at Again. It is stored: a person has to look.
+type BudgetSpent struct {
+	Rescue rouse.Rescue
+	Again  time.Time
+}
+
+// Error says it.
+func (e *BudgetSpent) Error() string {
+	return "this session was rescued 3 times within an hour: a person has to look at it"
+}
+
+// Rescue checks authority and budget, stores the rescue, which holds the
+// session's queue, and starts it. Errors: NotFound, Denied, Conflict (another
+// is under way; paused; a client is attached), *BudgetSpent.
+func (m *Medic) Rescue(ctx context.Context, in Request) (*rouse.Rescue, error) {
+	const op = "recovery: rescue"
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	past, err := m.store.Rescues(ctx, in.SessionID, now.Add(-budgetWindow))
+	if err != nil {
+		return nil, rouse.Wrap(op, err)
+	}
+	r := &rouse.Rescue{ID: rouse.NewID(rouse.RescuePrefix, now), SessionID: in.SessionID, By: in.By, Reason: rouse.Clip(in.Reason, 500),
+		Status: rouse.RescueRunning, Reassignment: rouse.Clip(in.Reassignment, 8000), Given: in.Facts, Model: in.Model, Clause: Clause, Created: now}
+	again, spent := Spent(past, now)
+	err = m.store.Write(ctx, store.Promise, func(tx *store.Tx) error {
+		s, err := tx.Session(in.SessionID)
+		if err != nil {
+			return err
+		}
+		if err := m.admit(s, in); err != nil {
+			return err
+		}
+		r.Aborted = s.Running
+		if spent {
+			r.Status, r.Ended = rouse.RescuePerson, now
+			r.Stages = stages(r.Stages, rouse.StageAuthorized, now, false, "3 rescues within an hour")
+		} else {
+			r.Stages = stages(r.Stages, rouse.StageAuthorized, now, true, in.By)
+			r.Stages = stages(r.Stages, rouse.StageWritten, now, true, "")
+		}
+		if err := tx.InsertRescue(s, r); err != nil {
+			return err
+		}
+		if spent {
+			return tx.UpdateRescue(s, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, rouse.Wrap(op, err)
+	}
+	if spent {
+		m.sessions.Kick(in.SessionID)
+		return nil, &BudgetSpent{*r, again}
+	}
+	m.ask(r.ID)
+	return r, nil
+}
+
+// admit is what must hold of the session.
+func (m *Medic) admit(s *rouse.Session, in Request) error {
+	if err := Authorized(s, in.By); err != nil {
+		return err
+	}
+	switch {
+	case s.Rescue != "":
+		return rouse.Errorf(rouse.Conflict, "rescue", "rescue %s of this session is under way: wait for its end", s.Rescue)
+	case s.Pause:
+		return rouse.Errorf(rouse.Conflict, "rescue", "session %s is paused: resume it first", s.ID)
+	case s.Running != "" && !in.Force && m.sessions.Attached(s.Running):
+		return &rouse.Error{Kind: rouse.Conflict, Op: "rescue", Field: "client_attached",
+			Msg: "a client is attached and waits for this turn's answer: leave it to its user, or use force"}
+	}
+	return nil
+}
+
+func stages(list []rouse.RescueStage, name string, at time.Time, ok bool, detail string) []rouse.RescueStage {
+	return append(list, rouse.RescueStage{Name: name, At: at, OK: ok, Detail: rouse.Clip(detail, 500)})
+}
+
+func (m *Medic) ask(id string) {
+	m.mu.Lock()
+	m.asked = append(m.asked, id)
+	m.mu.Unlock()
+	select {
+	case m.bell <- struct{}{}:
+	default:
+	}
+}
+
+func (m *Medic) take() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ids := m.asked
+	m.asked = nil
+	return ids
+}
+
+// Serve goes on with what a dead server left and carries out what is asked,
+// until ctx ends; a rescue that is cut off is continued by the next start.
+func (m *Medic) Serve(ctx context.Context) error {
+	left, err := m.store.RunningRescues(ctx)
+	if err != nil {
+		return rouse.Wrap("recovery: serve", err)
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for i := range left {
+		wg.Go(func() { m.run(ctx, left[i].ID) })
+	}
+	for {
+		select {
+		case <-m.bell:
+			for _, id := range m.take() {
+				wg.Go(func() { m.run(ctx, id) })
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// run takes a rescue to its end.
+func (m *Medic) run(ctx context.Context, id string) {
+	for {
+		r, err := m.store.Rescue(ctx, id)
+		if err != nil {
+			if ctx.Err() == nil {
+				m.log.Error("recovery.read", "rescue", id, "err", err)
+			}
+			return
+		}
+		step := Next(r)
+		if step == DoEnd {
+			m.sessions.Kick(r.SessionID)
+			return
+		}
+		if err := m.do(ctx, r, step); err != nil {
+			if ctx.Err() != nil {
+				return // the next start goes on
+			}
+			m.log.Warn("recovery.failed", "rescue", id, "session", r.SessionID, "step", step, "err", err)
+			m.fail(ctx, r, step, err)
+		}
+	}
+}
+
+// do takes one step and stores the stage that came of it.
+func (m *Medic) do(ctx context.Context, r *rouse.Rescue, step Step) error {
+	switch step {
+	case DoAbort:
+		if err := m.sessions.Abort(ctx, r.SessionID); err != nil {
+			return err
+		}
+		return m.reached(ctx, r, rouse.StageAborted, r.Aborted)
+	case DoVerify:
+		s, err := m.store.Session(ctx, r.SessionID)
+		if err != nil {
+			return err
+		}
+		if s.Running != "" {
+			return rouse.Errorf(rouse.Conflict, "verify", "the session is not idle after the abort")
+		}
+		return m.reached(ctx, r, rouse.StageIdle, "")
+	case DoPrompt:
+		return m.wake(ctx, r)
+	default:
+		kind, err := m.sessions.Generates(ctx, r.SessionID, r.TurnID, m.verify)
+		if err != nil {
+			return err
+		}
+		if kind == "" {
+			return rouse.Errorf(rouse.Upstream, "verify", "the woken turn shows no progress within %s", m.verify)
+		}
+		r.Status = rouse.RescueDone
+		return m.reached(ctx, r, rouse.StageGenerating, kind)
+	}
+}
+
+func (m *Medic) wake(ctx context.Context, r *rouse.Rescue) error {
+	s, err := m.store.Session(ctx, r.SessionID)
+	if err != nil {
+		return err
+	}
+	if r.Facts, err = gather(ctx, s, m.store, r.Aborted); err != nil {
+		return err
+	}
+	turn, generation, model, err := m.sessions.Wake(ctx, r, "rescue:"+r.ID+":prompt", Text(r))
+	if err != nil {
+		return err
+	}
+	r.TurnID, r.Generation, r.Model = turn, generation, model
+	return m.reached(ctx, r, rouse.StagePrompted, turn)
+}
+
+// reached stores a stage.
+func (m *Medic) reached(ctx context.Context, r *rouse.Rescue, stage, detail string) error {
+	return m.put(ctx, r, stage, true, detail)
+}
+
+// fail ends a rescue; the queue is released.
+func (m *Medic) fail(ctx context.Context, r *rouse.Rescue, step Step, cause error) {
+	why := rouse.SafeMessage(cause)
+	if why == "" {
+		why = "something went wrong inside the server"
+	}
+	stage := map[Step]string{DoAbort: rouse.StageAborted, DoVerify: rouse.StageIdle, DoPrompt: rouse.StagePrompted, DoWatch: rouse.StageGenerating}[step]
+	r.Status = rouse.RescueFailed
+	if err := m.put(ctx, r, stage, false, why); err != nil && ctx.Err() == nil {
+		m.log.Error("recovery.write", "rescue", r.ID, "err", err)
+	}
+}
+
+func (m *Medic) put(ctx context.Context, r *rouse.Rescue, stage string, ok bool, detail string) error {
+	return m.store.Write(ctx, store.Promise, func(tx *store.Tx) error {
+		s, err := tx.Session(r.SessionID)
+		if err != nil {
+			return err
+		}
+		next := *r
+		next.Stages = stages(append([]rouse.RescueStage(nil), r.Stages...), stage, tx.Now(), ok, detail)
+		if next.Status != rouse.RescueRunning {
+			next.Ended = tx.Now()
+		}
+		if err := tx.UpdateRescue(s, &next); err != nil {
+			return err
+		}
+		*r = next
+		return nil
+	})
+}

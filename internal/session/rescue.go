@@ -1,0 +1,89 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"rouse"
+	"rouse/internal/feed"
+)
+
+// Wake accepts a rescue's prompt, once for its key. It is dispatched first:
+// the rescue holds the queue.
+func (l *Lanes) Wake(ctx context.Context, r *rouse.Rescue, key, text string) (turnID string, generation uint64, model rouse.ModelRef, err error) {
+	s, err := l.Store.Session(ctx, r.SessionID)
+	if err != nil {
+		return "", 0, model, err
+	}
+	unattended := s.Orchestrator != ""
+	if r.Aborted != "" {
+		t, err := l.Store.Turn(ctx, r.Aborted)
+		if err != nil {
+			return "", 0, model, err
+		}
+		unattended = t.Unattended
+	}
+	acc, err := l.Prompt(ctx, Prompt{SessionID: r.SessionID, Key: key, BodyHash: r.ID, Model: r.Model, Rescue: r.ID,
+		Unattended: unattended, RetryOf: r.Aborted, Parts: []rouse.Part{{Kind: rouse.TextPart, Text: text}}})
+	if err != nil {
+		return "", 0, model, err
+	}
+	t, err := l.Store.Turn(ctx, acc.TurnID)
+	if err != nil {
+		return "", 0, model, err
+	}
+	return acc.TurnID, acc.Generation, t.Model, nil
+}
+
+// Generates waits until a turn shows its first genuine progress or completes;
+// kind says which, "" when neither came within wait. A turn that ends otherwise
+// is an Upstream error that says how.
+func (l *Lanes) Generates(ctx context.Context, sessionID, turnID string, wait time.Duration) (kind string, err error) {
+	const op = "session: generates"
+	news, err := l.Feed.Subscribe(feed.Filter{Session: sessionID})
+	if err != nil {
+		return "", rouse.Wrap(op, err)
+	}
+	defer news.Close()
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
+	for {
+		if v, ok := l.Vitals(sessionID); ok && v.TurnID == turnID && v.FirstGenuine != "" {
+			return v.FirstGenuine, nil
+		}
+		t, err := l.Store.Turn(ctx, turnID)
+		if err != nil {
+			return "", rouse.Wrap(op, err)
+		}
+		switch {
+		case t.State == rouse.TurnCompleted:
+			return "completed", nil
+		case t.State.Settled():
+			return "", rouse.Errorf(rouse.Upstream, op, "the turn ended %s: %s", t.State, endReason(t))
+		}
+		select {
+		case <-news.Bell():
+		case <-deadline.C:
+			return "", nil
+		case <-ctx.Done():
+			return "", rouse.Wrap(op, context.Cause(ctx))
+		}
+	}
+}
+
+func endReason(t *rouse.Turn) string {
+	if t.Failure != nil && t.Failure.Message != "" {
+		return t.Failure.Message
+	}
+	return "no reason is known"
+}
+
+// Attached says that somebody waits for the turn's answer on a connection.
+func (l *Lanes) Attached(turnID string) bool {
+	l.waits.mu.Lock()
+	defer l.waits.mu.Unlock()
+	return len(l.waits.of[turnID]) > 0
+}
+
+// Kick makes the session's lane look for queued prompts.
+func (l *Lanes) Kick(sessionID string) { l.post(sessionID, kick{}) }
