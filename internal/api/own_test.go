@@ -308,12 +308,11 @@ func TestOwnStream(t *testing.T) {
 		t.Fatalf("ended after %v", types)
 		return nil, ""
 	}
-	s.launch(201, object{"prompt": "go", "model": "drill/echo"})
-	all, _ := read("0", "rouse.session.state idle")
+	s.launch(201, object{"prompt": "go", "model": "drill/tool"})
+	all, _ := read("0", "rouse.turn.settled completed")
 	if all[0] != "rouse.session.state idle" {
 		t.Errorf("%v", all)
 	}
-	s.launch(201, object{"prompt": "go", "model": "drill/tool"})
 	all, _ = read("1", "rouse.turn.settled completed")
 	want := "rouse.turn.queued queued,rouse.turn.running running,rouse.session.state generating,rouse.turn.settled completed"
 	if got := strings.Join(all, ","); got != want {
