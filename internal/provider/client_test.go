@@ -69,7 +69,9 @@ func TestStreamEnds(t *testing.T) {
 			flushed(w, `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}`)
 		}, "", 0, false, ""},
 		{"status", 0, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429); flushed(w, `{"error":{}}`) }, HTTPError, 429, false, `{"error":{}}`},
-		{"redirect is not followed", 0, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect) }, HTTPError, http.StatusTemporaryRedirect, false, ""},
+		{"redirect is not followed", 0, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}, HTTPError, http.StatusTemporaryRedirect, false, ""},
 		{"error inside", 0, func(w http.ResponseWriter, _ *http.Request) { flushed(w, token+data(`{"error":{"code":"x"}}`)) }, InStream, 200, true, `{"error":{"code":"x"}}`},
 		{"error event inside", 0, func(w http.ResponseWriter, _ *http.Request) { flushed(w, "event: error\n"+data(`{"m":1}`)) }, InStream, 200, false, `{"m":1}`},
 		{"error document", 0, func(w http.ResponseWriter, _ *http.Request) { flushed(w, ` {"error":{"code":"x"}}`) }, InStream, 200, false, ` {"error":{"code":"x"}}`},
