@@ -36,8 +36,8 @@ var plan = map[string]room{
 	"internal/engine/native":     {imports: []string{"internal/engine", "internal/provider", "internal/limits", "internal/proc"}, goroutines: true},
 	"internal/engine/enginetest": {imports: []string{"internal/engine"}, goroutines: true},
 
-	"internal/recovery": {imports: []string{"internal/proc", "internal/store"}, goroutines: true},
-	"internal/session":  {imports: []string{"internal/engine", "internal/feed", "internal/store"}, goroutines: true},
+	"internal/recovery": {imports: []string{"internal/crash", "internal/proc", "internal/store"}, goroutines: true},
+	"internal/session":  {imports: []string{"internal/crash", "internal/engine", "internal/feed", "internal/store"}, goroutines: true},
 
 	"internal/api":          {imports: []string{"internal/config", "internal/feed", "internal/recovery", "internal/session", "internal/store"}},
 	"internal/api/opencode": {imports: []string{"internal/api", "internal/config", "internal/feed", "internal/session", "internal/store"}},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rouse"
+	"rouse/internal/crash"
 	"rouse/internal/store"
 )
 
@@ -275,6 +276,8 @@ func (m *Medic) fail(ctx context.Context, r *rouse.Rescue, step Step, cause erro
 }
 
 func (m *Medic) put(ctx context.Context, r *rouse.Rescue, stage string, ok bool, detail string) error {
+	crash.At(crash.RescueBefore)
+	defer crash.At(crash.RescueAfter)
 	return m.store.Write(ctx, store.Promise, func(tx *store.Tx) error {
 		s, err := tx.Session(r.SessionID)
 		if err != nil {

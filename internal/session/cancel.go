@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rouse"
+	"rouse/internal/crash"
 	"rouse/internal/engine"
 	"rouse/internal/store"
 )
@@ -27,7 +28,9 @@ func (ln *lane) cancelTurn(m cancelled) {
 	if a.cancel.stage != "" || a.claimed != nil {
 		return
 	}
+	crash.At(crash.CancelBefore)
 	ln.step(a, rungRequested, m.reason, store.Promise)
+	crash.At(crash.CancelAfter)
 	a.unwanted.Store(true)
 	for _, r := range a.requests {
 		reply := rouse.Reply{Verb: rouse.ReplyCancelled, By: "cancel"}

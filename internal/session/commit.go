@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"rouse"
+	"rouse/internal/crash"
 	"rouse/internal/store"
 )
 
@@ -19,6 +20,7 @@ func (ln *lane) commitAs(d store.Durability) error {
 	if ln.down {
 		return rouse.Errorf(rouse.Unavailable, "session: commit", "the database cannot be used right now")
 	}
+	crash.At(crash.FoldBefore)
 	err := ln.write(d, func(tx *store.Tx) error {
 		s, _, err := tx.Fence(ln.id, a.turn.ID, ln.l.Boot)
 		if err != nil {
@@ -34,6 +36,7 @@ func (ln *lane) commitAs(d store.Durability) error {
 		ln.storeFailed(err)
 		return err
 	}
+	crash.At(crash.FoldAfter)
 	ln.committed(a)
 	return nil
 }

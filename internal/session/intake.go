@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rouse"
+	"rouse/internal/crash"
 	"rouse/internal/store"
 )
 
@@ -59,10 +60,12 @@ func (l *Lanes) Prompt(ctx context.Context, p Prompt) (Accepted, error) {
 		return Accepted{}, rouse.Wrap(op, err)
 	}
 	start.Maintenance, _, _ = l.hold.state()
+	crash.At(crash.PromptBefore)
 	out, err := l.Store.StartTurn(ctx, start, rouse.DecideIntake)
 	if err != nil {
 		return Accepted{}, rouse.Wrap(op, err)
 	}
+	crash.At(crash.PromptAfter)
 	if p.DelaySec > 0 && !out.Replayed {
 		l.Log.Info("intake.delay_dropped", "session", s.ID, "intake", out.Intake)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rouse"
+	"rouse/internal/crash"
 	"rouse/internal/engine"
 	"rouse/internal/store"
 )
@@ -158,6 +159,7 @@ func (ln *lane) giveBack() {
 // begin moves the oldest queued turn to running. It is the dispatch: after a
 // crash a turn that got here is interrupted, never run again.
 func (ln *lane) begin() (t *rouse.Turn, s *rouse.Session, parts []rouse.Part, err error) {
+	crash.At(crash.BeginBefore)
 	err = ln.write(store.Lazy, func(tx *store.Tx) error {
 		t, parts = nil, nil
 		var err error
@@ -183,6 +185,7 @@ func (ln *lane) begin() (t *rouse.Turn, s *rouse.Session, parts []rouse.Part, er
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	crash.At(crash.BeginAfter)
 	return t, s, parts, nil
 }
 
@@ -194,6 +197,7 @@ func (ln *lane) dispatch(t *rouse.Turn, s *rouse.Session, parts []rouse.Part) {
 	ln.sink.begin(t)
 	grants, err := ln.l.Store.Grants(ln.l.ctx, s.Directory)
 	if err != nil {
+		close(a.opened) // nothing will be: whoever waits for the conversation goes on
 		ln.claim(t.Generation, engine.Outcome{State: rouse.TurnFailed, Failure: &rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeLaunch,
 			Message: "the permissions of this directory could not be read", Source: "rouse"}})
 		return

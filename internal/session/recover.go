@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"rouse"
+	"rouse/internal/crash"
 	"rouse/internal/store"
 )
 
@@ -17,6 +18,7 @@ func (l *Lanes) Recover(ctx context.Context) (interrupted int, err error) {
 	if err != nil {
 		return 0, rouse.Wrap(op, err)
 	}
+	crash.At(crash.RecoverBefore)
 	results := make(chan error, len(busy))
 	ended := make([]bool, len(busy))
 	for i, id := range busy {
@@ -28,6 +30,7 @@ func (l *Lanes) Recover(ctx context.Context) (interrupted int, err error) {
 	for range busy {
 		err = errors.Join(err, <-results)
 	}
+	crash.At(crash.RecoverAfter)
 	for _, e := range ended {
 		if e {
 			interrupted++

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rouse"
+	"rouse/internal/crash"
 	"rouse/internal/engine"
 	"rouse/internal/store"
 )
@@ -89,7 +90,10 @@ func (ln *lane) answer(m answered) {
 	}
 	ln.closeRequest(a, r, m.reply)
 	ln.tell(a, r.ID, m.reply)
-	m.done <- ln.commitAs(store.Promise)
+	crash.At(crash.AnswerBefore)
+	err := ln.commitAs(store.Promise)
+	crash.At(crash.AnswerAfter)
+	m.done <- err
 }
 
 // supersede rejects the open questions: a prompt came instead of an answer.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"rouse"
+	"rouse/internal/crash"
 	"rouse/internal/engine"
 	"rouse/internal/store"
 )
@@ -102,6 +103,7 @@ func (ln *lane) settle(e end) {
 	if a.turn.Usage == (rouse.Usage{}) {
 		a.turn.Usage = e.usage
 	}
+	crash.At(crash.SettleBefore)
 	err := ln.write(store.Promise, func(tx *store.Tx) error {
 		s, _, err := tx.Fence(ln.id, a.turn.ID, ln.l.Boot)
 		if err != nil {
@@ -123,6 +125,7 @@ func (ln *lane) settle(e end) {
 		ln.storeFailed(err)
 		return
 	}
+	crash.At(crash.SettleAfter)
 	ln.committed(a)
 	ln.l.Log.Info("turn.settled", "session", ln.id, "turn", a.turn.ID, "generation", a.turn.Generation, "state", e.state,
 		"class", classOf(e.failure), "evidence", e.evidence)
