@@ -3,17 +3,18 @@ package limits
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 )
 
-// maxBody bounds what is read of a body; a larger one is opaque.
-const maxBody = 1 << 20
+const (
+	maxBody = 1 << 20 // a larger body is opaque: only status and headers count
+	maxNest = 3       // levels of JSON inside a message of JSON
+	maxCode = 200     // bytes of a code; a longer one is a text in the wrong place
+)
 
 // facts is what evidence says, taken apart.
 type facts struct {
@@ -24,116 +25,159 @@ type facts struct {
 	zone     string
 	codes    []string
 	texts    []string // messages as they were
-	text     string   // all messages, folded for matching
-	plain    string   // the same with its capitals: names of zones have them
+	plain    string   // all messages, flattened, one a line
+	text     string   // the same in lower case, same indices
 	raw      string   // metadata.raw, folded
 	docs     []map[string]any
-	model    string // of an agent's record
-	window   string // the exhausted window, where it is structured
-	category string // of a typed session failure, with its severity
-	retries  bool   // the record says that the agent itself tries again
+	quotas   []string // ids of violated quotas
+	model    string   // of an agent's record
+	about    string   // the model that the structure names
+	window   string   // the exhausted window, where it is structured
+	category string   // of a typed session failure, with its severity
+	retries  bool     // the record says that the agent itself tries again
 	channel  Channel
-}
 
-func (x *facts) message() string { return strings.Join(x.texts, " ") }
+	rejectedEvent bool // a rejected rate_limit_event was read
+	agyError      bool // an AGY_ERROR record was read
+}
 
 // extract takes evidence apart; false for evidence that proves nothing.
 func extract(e Evidence) (facts, bool) {
 	x := facts{provider: e.Provider, base: e.At, zone: e.HostZone, channel: e.Channel}
-	switch e.Channel {
-	case HTTP:
-		if e.HTTP == nil {
-			return x, false
-		}
-		x.status, x.headers = e.HTTP.Status, e.HTTP.Headers
-		x.body(e.HTTP.Body)
-		if x.status >= 200 && x.status < 300 && !x.failed() {
-			return x, false
-		}
-		if t, _, _ := strings.Cut(x.headers.Get("X-Amzn-Errortype"), ":"); t != "" {
-			x.code(t)
-		}
-	case SSE, ACPError:
-		doc := decode(e.Event)
-		if len(doc) == 0 {
-			return x, false
-		}
-		x.document(doc, 0)
-		if e.Channel == ACPError {
-			x.acp(doc)
-		}
-		x.envelope(doc)
-	case ACPUpdate:
-		if !x.update(decode(e.Event)) {
-			return x, false
-		}
-	case SDKEvent:
-		if !x.sdk(decode(e.Event)) {
-			return x, false
-		}
-	case Stderr:
-		if !x.record(e) {
-			return x, false
-		}
-	case Text:
-		if !e.Trusted {
-			return x, false
-		}
-		x.say(e.Text)
-	default:
+	if !x.read(e) {
 		return x, false
 	}
-	var plain []string
-	for _, t := range x.texts {
-		plain = append(plain, flatten(t))
+	if len(x.headers) > 0 {
+		x.claim(x.headers.Get(unifiedPrefix + "Representative-Claim"))
 	}
-	x.plain = strings.Join(plain, " ")
-	x.text = strings.ToLower(x.plain)
-	if x.status >= 200 && x.status < 300 || x.status == 0 { // an error inside a stream carries its status as code
+	x.join()
+	if x.status < 400 { // an error inside a stream carries its status as code
 		for _, c := range x.codes {
-			if n, err := strconv.Atoi(c); err == nil && n >= 400 && n <= 599 {
+			if n := number(c); len(c) == 3 && digits(c) == 3 && n >= 400 && n <= 599 {
 				x.status = n
 			}
 		}
 	}
-	return x, !cancelled.MatchString(x.text) && !x.has("-32800")
+	return x, !x.cancelled()
 }
 
-var cancelled = regexp.MustCompile(`context canceled|request was aborted|request cancelled|operation cancelled|^\W*aborted\W*$`)
+// read takes the evidence's one payload.
+func (x *facts) read(e Evidence) bool {
+	switch e.Channel {
+	case HTTP:
+		if e.HTTP == nil {
+			return false
+		}
+		x.status, x.headers = e.HTTP.Status, e.HTTP.Headers
+		x.body(e.HTTP.Body)
+		if x.status >= 200 && x.status < 300 {
+			if !x.failed() {
+				return false
+			}
+			x.statusInside(x.docs[0])
+		}
+		x.amazonCode()
+		return true
+	case SSE, ACPError:
+		doc := decode(e.Event)
+		if len(doc) == 0 {
+			return false
+		}
+		x.document(doc, false, 0)
+		if e.Channel == ACPError {
+			x.acp(doc)
+			x.acp(object(doc, "error"))
+		}
+		x.envelope(doc)
+		return true
+	case ACPUpdate:
+		return x.update(decode(e.Event))
+	case SDKEvent:
+		return x.sdk(decode(e.Event))
+	case Stderr:
+		return x.record(e)
+	case Text:
+		x.say(e.Text)
+		return e.Trusted
+	}
+	return false
+}
 
-// failed reports an error object in the body.
-func (x *facts) failed() bool {
-	for _, d := range x.docs {
-		switch d["error"].(type) {
-		case map[string]any, string:
+// join makes the comparable forms of the messages, one message a line, so that
+// no rule reads across the end of one.
+func (x *facts) join() {
+	if len(x.texts) > 1 && x.texts[0] == "Internal error" { // JSON-RPC's filler; the next one says what
+		x.texts = x.texts[1:]
+	}
+	for i, t := range x.texts {
+		t = flatten(t)
+		if i == 0 {
+			x.plain = t
+			continue
+		}
+		x.plain += "\n" + t
+	}
+	x.text = lower(x.plain)
+	if x.is(zaiFamily...) {
+		x.bracketCodes()
+	}
+}
+
+// cancelled reports that the call was ended by ourselves.
+func (x *facts) cancelled() bool {
+	if x.has("-32800") {
+		return true
+	}
+	for _, says := range []string{"context cancel", "request was aborted", "request cancel", "operation cancel"} {
+		if each(x.text, says, func(end int) bool {
+			rest := x.text[end:]
+			return !strings.HasSuffix(says, "cancel") || strings.HasPrefix(rest, "led") || strings.HasPrefix(rest, "ed")
+		}) {
 			return true
 		}
-		if d["error_code"] != nil || d["type"] == "error" {
+	}
+	for _, m := range x.texts {
+		if alone(m, "aborted") {
 			return true
 		}
 	}
 	return false
 }
 
+// failed reports an error object in the body.
+func (x *facts) failed() bool {
+	if len(x.docs) == 0 {
+		return false
+	}
+	d := x.docs[0]
+	switch d["error"].(type) {
+	case map[string]any, string:
+		return true
+	}
+	return d["error_code"] != nil || d["type"] == "error"
+}
+
 // body reads an answer's body: JSON, plain text, or opaque.
 func (x *facts) body(b []byte) {
-	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
-	b = bytes.TrimSpace(b)
-	if len(b) == 0 || len(b) > maxBody || b[0] == '<' || bytes.IndexByte(b, 0) >= 0 {
+	if len(b) > maxBody {
+		return
+	}
+	b = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(b), []byte("\xef\xbb\xbf")))
+	if len(b) == 0 || b[0] == '<' {
 		return
 	}
 	switch b[0] {
 	case '{', '[':
 		if doc := decode(b); doc != nil {
-			x.document(doc, 0)
+			x.document(doc, false, 0)
 		}
 	case '"':
 		var s string
 		if json.Unmarshal(b, &s) == nil {
-			x.say(s)
+			x.speak(s, 0)
 		}
 	default:
-		if utf8.Valid(b) {
+		if utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 {
 			x.say(string(b))
 		}
 	}
@@ -142,101 +186,68 @@ func (x *facts) body(b []byte) {
 // decode gives a JSON object, or the first object of an array; nil for all
 // else. Numbers stay as they were written.
 func decode(b []byte) map[string]any {
-	if !json.Valid(b) {
-		return nil
-	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	var v any
 	if d.Decode(&v) != nil {
 		return nil
 	}
-	if list, ok := v.([]any); ok && len(list) > 0 {
-		v = list[0]
+	if _, err := d.Token(); err != io.EOF { // something follows
+		return nil
 	}
-	m, _ := v.(map[string]any)
-	return m
+	switch v := v.(type) {
+	case map[string]any:
+		return v
+	case []any:
+		for _, item := range v {
+			if m, ok := item.(map[string]any); ok {
+				return m
+			}
+		}
+	}
+	return nil
 }
 
-// document collects codes and messages of an error document.
-func (x *facts) document(d map[string]any, depth int) {
-	if depth > 4 {
-		return
-	}
+// document collects codes and messages of an error document. inner says that d
+// is the error object of another document; nest counts the levels of JSON in
+// messages that led here.
+func (x *facts) document(d map[string]any, inner bool, nest int) {
 	x.docs = append(x.docs, d)
 	if r, ok := d["response"].(map[string]any); ok && d["type"] == "response.failed" {
-		x.document(r, depth+1)
+		x.document(r, inner, nest)
 		return
 	}
-	inner, isObject := d["error"].(map[string]any)
-	for _, k := range []string{"code", "error_code", "__type", "status_code", "terminal_reason"} {
-		x.code(d[k])
-	}
-	if !isObject {
+	deeper, isObject := d["error"].(map[string]any)
+	x.code(d["code"])
+	x.code(d["error_code"])
+	x.code(d["__type"])
+	if inner || !isObject {
 		x.code(d["type"])
 		x.code(d["status"])
 	}
 	if s, ok := d["error"].(string); ok {
-		x.speak(s, depth)
+		x.speak(s, nest)
 	}
-	for _, k := range []string{"message", "error_msg"} {
+	for _, k := range [2]string{"message", "error_msg"} {
 		if s, ok := d[k].(string); ok {
-			x.speak(s, depth)
+			x.speak(s, nest)
 		}
 	}
 	if m, ok := d["metadata"].(map[string]any); ok {
 		x.docs = append(x.docs, m)
 		if s, ok := m["raw"].(string); ok {
-			x.raw += fold(s)
+			x.raw += lower(flatten(bounded(s)))
 		}
 	}
 	if list, ok := d["details"].([]any); ok {
 		for _, v := range list {
-			if m, ok := v.(map[string]any); ok {
-				x.code(m["reason"])
-				x.docs = append(x.docs, m)
-				if meta, ok := m["metadata"].(map[string]any); ok {
-					x.docs = append(x.docs, meta)
-				}
-				x.violations(m)
+			if m, ok := v.(map[string]any); ok && len(x.docs) < maxCandidates {
+				x.detail(m)
 			}
 		}
 	}
-	if isObject {
-		x.document(inner, depth+1)
-	}
-}
-
-// violations keeps the dimensions of a quota failure (google.rpc.QuotaFailure).
-func (x *facts) violations(m map[string]any) {
-	list, _ := m["violations"].([]any)
-	for _, v := range list {
-		if o, ok := v.(map[string]any); ok {
-			x.docs = append(x.docs, o)
-			if dims, ok := o["quotaDimensions"].(map[string]any); ok {
-				x.docs = append(x.docs, dims)
-			}
-		}
-	}
-}
-
-// acp reads what only an ACP error has.
-func (x *facts) acp(d map[string]any) {
-	if n, ok := d["code"].(json.Number); ok {
-		if i, err := strconv.Atoi(n.String()); err == nil && i >= 100 && i <= 599 {
-			x.status = i
-		}
-	}
-	data, _ := d["data"].(map[string]any)
-	if data == nil {
-		return
-	}
-	x.docs = append(x.docs, data)
-	x.errorInfo(data)
-	for _, k := range []string{"message", "details"} {
-		if s, ok := data[k].(string); ok {
-			x.speak(s, 1)
-		}
+	if isObject && len(x.docs) < maxCandidates {
+		x.document(deeper, true, nest)
 	}
 }
 
@@ -252,17 +263,44 @@ func (x *facts) code(v any) {
 	if i := strings.LastIndexByte(s, '#'); i >= 0 {
 		s = s[i+1:]
 	}
-	if s != "" && len(s) <= 200 {
+	if s != "" && len(s) <= maxCode && len(x.codes) < maxCandidates {
 		x.codes = append(x.codes, s)
 	}
 }
 
-// speak notes a message; one that is a document itself is read as such.
-func (x *facts) speak(s string, depth int) {
+// has reports a code.
+func (x *facts) has(code string) bool {
+	for _, c := range x.codes {
+		if c == code {
+			return true
+		}
+	}
+	return false
+}
+
+// is reports one of the providers.
+func (x *facts) is(ids ...string) bool {
+	for _, id := range ids {
+		if x.provider == id {
+			return true
+		}
+	}
+	return false
+}
+
+// named keeps the model that the evidence's structure names; the first counts.
+func (x *facts) named(model string) {
+	if x.about == "" {
+		x.about = model
+	}
+}
+
+// speak notes a message; one that is a document itself is read in its place.
+func (x *facts) speak(s string, nest int) {
 	s = strings.TrimPrefix(s, "Internal error: ")
-	if t := strings.TrimSpace(s); strings.HasPrefix(t, "{") {
+	if t := strings.TrimSpace(s); nest < maxNest && len(t) <= maxBody && strings.HasPrefix(t, "{") {
 		if doc := decode([]byte(t)); doc != nil {
-			x.document(doc, depth+1)
+			x.document(doc, false, nest+1)
 			return
 		}
 	}
@@ -270,37 +308,7 @@ func (x *facts) speak(s string, depth int) {
 }
 
 func (x *facts) say(s string) {
-	if s = strings.TrimSpace(s); s != "" {
-		x.texts = append(x.texts, s)
+	if s = strings.TrimSpace(s); s != "" && len(x.texts) < maxCandidates {
+		x.texts = append(x.texts, bounded(s))
 	}
-}
-
-var ansi = regexp.MustCompile("\x1b\\[[0-9;?]*[a-zA-Z]")
-
-// fold makes text comparable: flat and in lower case.
-func fold(s string) string { return strings.ToLower(flatten(s)) }
-
-// flatten leaves no colour codes, plain quotes and dots, single spaces.
-func flatten(s string) string {
-	s = ansi.ReplaceAllString(s, "")
-	var b strings.Builder
-	space := false
-	for _, r := range s {
-		switch r {
-		case '‘', '’', '‛', 'ʼ':
-			r = '\''
-		case '∙', '•':
-			r = '·'
-		}
-		if unicode.IsSpace(r) {
-			space = true
-			continue
-		}
-		if space && b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		space = false
-		b.WriteRune(r)
-	}
-	return b.String()
 }

@@ -96,34 +96,30 @@ func Classify(e Evidence) Finding {
 		return f
 	}
 	x, ok := extract(e)
-	if !ok {
-		return f
-	}
 	if x.provider != e.Provider {
 		f.ProviderLabel = label(x.provider)
 	}
-	f.Message = Sanitize(x.message())
-	class, conf, why := classOf(&x)
-	if class == rouse.ClassNone || class == rouse.ClassNetwork && e.Bind.Aborted {
+	if !ok {
 		return f
 	}
-	f.Class, f.Confidence, f.Why = class, conf, why
-	if class == rouse.ClassRate || class == rouse.ClassQuota || class == rouse.ClassCapacity {
+	f.Message = Sanitize(x.plain)
+	v, ok := classOf(&x)
+	if !ok || v.class == rouse.ClassNetwork && e.Bind.Aborted {
+		return f
+	}
+	f.Class, f.Confidence, f.Why = v.class, v.conf, v.why
+	if v.class == rouse.ClassRate || v.class == rouse.ClassQuota || v.class == rouse.ClassCapacity {
 		f.ResetAt, f.ResetSource = reset(&x)
 	}
-	if class == rouse.ClassRate && promoted(&x, f.ResetAt) {
-		f.Class, f.Why = rouse.ClassQuota, why+"; too long to wait through"
+	if v.class == rouse.ClassRate && promoted(&x, f.ResetAt) {
+		f.Class, f.Why = rouse.ClassQuota, v.why+"; too long to wait through"
 	}
 	if f.Class == rouse.ClassRate || f.Class == rouse.ClassQuota {
-		f.LimitName = limitName(&x)
+		if f.LimitName = v.limit; f.LimitName == "" {
+			f.LimitName = limitName(&x)
+		}
 	}
-	switch f.Class {
-	case rouse.ClassRate, rouse.ClassQuota, rouse.ClassContext, rouse.ClassCapacity:
-		f.Model = modelName(&x)
-	}
-	if x.model != "" {
-		f.Model = x.model
-	}
+	f.Model = modelOf(&x, f.Class)
 	if !f.ResetAt.IsZero() {
 		f.Confidence = sourceConfidence(f.ResetSource)
 		if f.ResetSource == sourceClockZone && (f.LimitName == "weekly" || f.LimitName == "monthly") {
@@ -135,6 +131,20 @@ func Classify(e Evidence) Finding {
 		f.Terminal = !x.retries
 	}
 	return f
+}
+
+// modelOf is the model that the finding is about: the record's, else what the
+// structure names, else, of limits, what the message says.
+func modelOf(x *facts, class rouse.Class) string {
+	switch {
+	case x.model != "":
+		return x.model
+	case x.about != "":
+		return x.about
+	case class == rouse.ClassRate, class == rouse.ClassQuota, class == rouse.ClassContext:
+		return modelSaid(x)
+	}
+	return ""
 }
 
 // parkAfter is the longest wait of a rate limit; a longer one is a quota.

@@ -1,134 +1,101 @@
 package limits
 
-import (
-	"regexp"
-	"strconv"
-	"strings"
-)
-
-var (
-	perDayText    = regexp.MustCompile(`\bper day\b|\bdaily\b|\btpd\b|\brpd\b`)
-	perMinuteText = regexp.MustCompile(`\bper min(?:ute)?\b|\btpm\b|\brpm\b`)
-	forHours      = regexp.MustCompile(`for (\d+) hour|(\d+)-hour (?:usage )?(?:limit|quota)`)
-	weekly        = regexp.MustCompile(`\bweekly\b|\b7-day\b`)
-	monthly       = regexp.MustCompile(`\bmonthly\b|\bthis month\b`)
-	sessionLimit  = regexp.MustCompile(`\bsession limit\b`)
-	hourly        = regexp.MustCompile(`\bhourly\b`)
-	modelTicks    = regexp.MustCompile("(?:reached|too large) for model [`']([^`' ]+)[`']")
-	modelOrg      = regexp.MustCompile(`limit reached for ([^ ]+) in organization`)
-	modelEnd      = regexp.MustCompile(`limit reached for ([^ ]+)\. `)
-)
-
-// quotaID is the id of a violated quota, if one is named.
-func (x *facts) quotaID() string {
-	for _, d := range x.docs {
-		if s, ok := d["quotaId"].(string); ok {
-			return s
-		}
-	}
-	return ""
-}
+import "strings"
 
 // perDay reports a limit that counts days.
 func (x *facts) perDay() bool {
-	id := x.quotaID()
-	return strings.Contains(id, "PerDay") || strings.Contains(id, "Daily") || perDayText.MatchString(x.text)
+	return x.quotaOf("PerDay", "Daily") || word(x.text, "per day") || word(x.text, "per-day") || word(x.text, "daily") || word(x.text, "tpd") || word(x.text, "rpd")
 }
 
 // limitName names the window: what is structured first, then the words.
 func limitName(x *facts) string {
 	for _, d := range x.docs {
-		if s, ok := d["limitName"].(string); ok && s != "" {
+		if s := text(d, "limitName"); s != "" {
 			return s
 		}
 	}
 	if x.window != "" {
 		return x.window
 	}
-	if x.headers != nil {
-		if n := claimName(x.headers.Get("anthropic-ratelimit-unified-representative-claim")); n != "" {
-			return n
-		}
-		for _, w := range []string{"secondary", "primary"} {
-			used, ok := positive(x.headers.Get("x-codex-" + w + "-used-percent"))
-			minutes, known := positive(x.headers.Get("x-codex-" + w + "-window-minutes"))
-			if ok && used >= 100 && known {
-				return windowName(int(minutes))
-			}
+	if len(x.headers) > 0 {
+		if w, ok := exhaustedWindow(x.headers, x.base); ok && w.name != "" {
+			return w.name
 		}
 	}
-	id := x.quotaID()
 	switch t := x.text; {
-	case x.is("github-copilot") && x.has("quota_exceeded"):
-		return "monthly"
-	case x.is("github-copilot") && x.has("user_weekly_rate_limited"):
-		return "weekly"
-	case strings.Contains(t, "weekly/monthly"):
+	case strings.Contains(t, "weekly/monthly"): // one of the two, and nobody says which
 		return ""
-	case forHours.MatchString(t):
-		m := forHours.FindStringSubmatch(t)
-		return m[1] + m[2] + " hour"
-	case sessionLimit.MatchString(t):
+	case hours(t) != "":
+		return hours(t) + " hour"
+	case word(t, "session limit"):
 		return "session"
-	case hourly.MatchString(t):
+	case word(t, "hourly"):
 		return "hourly"
 	case x.perDay():
 		return "daily"
-	case weekly.MatchString(t):
+	case word(t, "weekly"), word(t, "7-day"):
 		return "weekly"
-	case monthly.MatchString(t):
+	case word(t, "monthly"), word(t, "this month"):
 		return "monthly"
-	case strings.Contains(id, "PerMinute"), perMinuteText.MatchString(t):
+	case x.quotaOf("PerMinute"), word(t, "per min"), word(t, "per minute"), word(t, "per-minute"), word(t, "tpm"), word(t, "rpm"):
 		return "minute"
 	}
 	return ""
 }
 
-func claimName(claim string) string {
-	switch {
-	case claim == "five_hour":
-		return "5 hour"
-	case strings.HasPrefix(claim, "seven_day"):
-		return "weekly"
+// hours reads the number of "for 5 hour" and "5-hour [usage] limit"; "51
+// hours" elsewhere is a wait.
+func hours(t string) (n string) {
+	each(t, "for ", func(end int) bool {
+		d := digits(t[end:])
+		if d > 0 && strings.HasPrefix(t[end+d:], " hour") {
+			n = t[end : end+d]
+		}
+		return n != ""
+	})
+	if n != "" {
+		return n
 	}
-	return ""
+	each(t, "-hour ", func(end int) bool {
+		rest := strings.TrimPrefix(t[end:], "usage ")
+		start := end - len("-hour ")
+		first := start
+		for first > 0 && isDigit(t[first-1]) {
+			first--
+		}
+		if first < start && (strings.HasPrefix(rest, "limit") || strings.HasPrefix(rest, "quota")) {
+			n = t[first:start]
+		}
+		return n != ""
+	})
+	return n
 }
 
-func windowName(minutes int) string {
-	switch minutes {
-	case 60:
-		return "hourly"
-	case 300:
-		return "5 hour"
-	case 1440:
-		return "daily"
-	case 10080:
-		return "weekly"
-	case 43200:
-		return "monthly"
-	}
-	return strconv.Itoa(minutes/60) + " hour"
-}
-
-// modelName is the model that the limit is about, if the evidence says so.
-func modelName(x *facts) string {
-	for _, d := range x.docs {
-		for _, k := range []string{"model", "modelId"} {
-			if s, ok := d[k].(string); ok && s != "" {
-				return s
+// modelSaid is the model that the message is about, if it says so.
+func modelSaid(x *facts) (model string) {
+	for _, before := range []string{"reached for model ", "too large for model "} {
+		each(x.text, before, func(end int) bool {
+			rest := x.plain[end:min(len(x.plain), end+200)]
+			if rest == "" || rest[0] != '`' && rest[0] != '\'' {
+				return false
 			}
+			if i := strings.IndexAny(rest[1:], "`' \n"); i > 0 && (rest[1+i] == '`' || rest[1+i] == '\'') {
+				model = rest[1 : 1+i]
+			}
+			return model != ""
+		})
+		if model != "" {
+			return model
 		}
 	}
-	joined := strings.Join(strings.Fields(x.message()), " ")
-	lower := strings.ToLower(joined)
-	for _, re := range []*regexp.Regexp{modelTicks, modelOrg, modelEnd} {
-		m := re.FindStringSubmatchIndex(lower)
-		if m == nil || len(lower) != len(joined) {
-			continue
+	each(x.text, "limit reached for ", func(end int) bool {
+		name, rest, found := strings.Cut(x.plain[end:min(len(x.plain), end+200)], " ")
+		short, dot := strings.CutSuffix(name, ".")
+		if !found || !dot && !strings.HasPrefix(rest, "in organization") || !strings.ContainsAny(short, "0123456789-") || strings.Contains(short, "\n") {
+			return false
 		}
-		if name := joined[m[2]:m[3]]; strings.ContainsAny(name, "0123456789-") {
-			return name
-		}
-	}
-	return ""
+		model = short
+		return true
+	})
+	return model
 }

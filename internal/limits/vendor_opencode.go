@@ -80,7 +80,16 @@ func quotedEnd(s string) int {
 	return -1
 }
 
-var errorPrefix = regexp.MustCompile(`^AI_\w*Error: `)
+// trimErrorName drops the class name that OpenCode puts before a message:
+// "AI_APICallError: ".
+func trimErrorName(s string) string {
+	if strings.HasPrefix(s, "AI_") {
+		if name, said, ok := strings.Cut(s, ": "); ok && strings.HasSuffix(name, "Error") && !strings.Contains(name, " ") {
+			return said
+		}
+	}
+	return s
+}
 
 // logfmtRecord is OpenCode's and Kilo's layout (opencode 1.17 and later).
 func (x *facts) logfmtRecord(e Evidence) bool {
@@ -100,7 +109,7 @@ func (x *facts) logfmtRecord(e Evidence) bool {
 		}
 	}
 	x.who(f["providerID"], f["modelID"])
-	x.speak(errorPrefix.ReplaceAllString(said, ""), 1)
+	x.speak(trimErrorName(said), 0)
 	return true
 }
 
@@ -158,51 +167,11 @@ func (x *facts) oldRecord(e Evidence) bool {
 		}
 	}
 	x.body([]byte(text(failed, "responseBody")))
+	if x.status >= 200 && x.status < 300 && !x.failed() {
+		return false
+	}
 	if len(x.texts) == 0 {
-		x.speak(text(failed, "message"), 1)
+		x.speak(text(failed, "message"), 0)
 	}
 	return true
-}
-
-var codexError = regexp.MustCompile(`^(\S+) ERROR codex_acp::thread: Unhandled error during turn: (.*?)(?: Some\((\w+)\))?$`)
-
-// codexLine is codex-acp 0.16's word about a turn that failed.
-func (x *facts) codexLine(e Evidence) bool {
-	m := codexError.FindStringSubmatch(strings.TrimRight(flatten(e.Text), " "))
-	if m == nil {
-		return false
-	}
-	at, err := time.Parse(time.RFC3339Nano, m[1])
-	if err != nil || at.Before(e.Bind.PromptStarted) {
-		return false
-	}
-	x.base = at
-	x.code(m[3])
-	x.speak(m[2], 1)
-	return true
-}
-
-// antigravity is a record with its sentence on the other lines.
-func (x *facts) antigravity(e Evidence) bool {
-	found := false
-	var said []string
-	for line := range strings.Lines(e.Text) {
-		line = strings.TrimSpace(line)
-		raw, isRecord := strings.CutPrefix(line, "AGY_ERROR ")
-		if !isRecord {
-			said = append(said, line)
-			continue
-		}
-		d := decode([]byte(raw))
-		if d == nil {
-			return false
-		}
-		found = true
-		x.code(antigravityRecord)
-		x.document(d, 0)
-	}
-	if found {
-		x.say(strings.Join(said, " "))
-	}
-	return found
 }
