@@ -28,6 +28,7 @@ var plan = map[string]room{
 	"internal/store":             {goroutines: false},
 	"internal/store/storetest":   {imports: []string{"internal/store"}, goroutines: true},
 	"internal/feed":              {},
+	"internal/crash":             {},
 	"internal/proc":              {goroutines: true},
 	"internal/limits":            {},
 	"internal/provider":          {goroutines: true},
@@ -42,11 +43,12 @@ var plan = map[string]room{
 	"internal/api":          {imports: []string{"internal/config", "internal/feed", "internal/recovery", "internal/session", "internal/store"}},
 	"internal/api/opencode": {imports: []string{"internal/api", "internal/config", "internal/feed", "internal/session", "internal/store"}},
 	"internal/client":       {goroutines: true},
-	"internal/cli":          {imports: []string{"internal/client", "internal/config", "internal/daemon", "internal/drill"}, goroutines: true},
+	"internal/cli":          {imports: []string{"internal/client", "internal/crash", "internal/config", "internal/daemon", "internal/drill"}, goroutines: true},
 
 	"internal/drill":  {imports: []string{"internal/client", "internal/engine"}, goroutines: true},
 	"internal/daemon": {imports: []string{"*"}, goroutines: true},
 	"cmd/rouse":       {imports: []string{"internal/cli"}},
+	"test":            {}, // real clients; test files only
 	"bench":           {imports: []string{"*"}, goroutines: true},
 }
 

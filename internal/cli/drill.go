@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	"rouse"
+	"rouse/internal/crash"
 	"rouse/internal/drill"
 )
 
 type drillCmd struct {
 	Tour     drillTour     `cmd:"" help:"Show what a server tells about good and bad sessions."`
 	Provider drillProvider `cmd:"" help:"Serve the simulated provider to other programs."`
+	Points   drillPoints   `cmd:"" help:"List the points at which a server can be made to crash."`
 }
 
 func (drillCmd) Help() string {
@@ -59,4 +61,25 @@ func (c *drillProvider) Run(a *app) error {
 			Msg: "cannot listen on " + addr + ": it is in use or not allowed; use another --port, or --port 0 for any free one"}}
 	}
 	return rouse.Wrap("cli: print", said)
+}
+
+type drillPoints struct {
+	JSON bool `name:"json" help:"Print a JSON array."`
+}
+
+func (drillPoints) Help() string {
+	return `A server started with ROUSE_CRASH_AT=<point>[:n] kills itself at the n-th passing
+of that point: what it answered before must hold after the next start.
+
+Example:
+  ROUSE_CRASH_AT=settle.before rouse serve --drill --data crash-data`
+}
+
+// Run lists them.
+func (c *drillPoints) Run(a *app) error {
+	if c.JSON {
+		return a.printJSON(crash.Points())
+	}
+	_, err := fmt.Fprintln(a.out, strings.Join(crash.Points(), "\n"))
+	return rouse.Wrap("cli: print", err)
 }

@@ -25,6 +25,7 @@ import (
 	"rouse/internal/config"
 	"rouse/internal/drill"
 	"rouse/internal/feed"
+	"rouse/internal/proc"
 	"rouse/internal/recovery"
 	"rouse/internal/session"
 	"rouse/internal/store"
@@ -284,11 +285,35 @@ func (s *server) startLanes(ctx context.Context) error {
 		Engine: s.engines(), DefaultEngine: "native", Env: s.environment,
 		MaxQueued: s.cfg.Get().Limits.HoldQueue, MaxRunning: s.cfg.Get().Limits.RunningTurns,
 	})
+	if err := s.sweepDead(ctx); err != nil {
+		return err
+	}
 	n, err := s.lanes.Recover(ctx)
 	if n > 0 {
 		s.log.Warn("daemon.interrupted", "turns", n)
 	}
 	return err
+}
+
+// sweepDead ends the processes that servers left which were killed, and notes
+// that those servers are gone. The folder's lock is ours, so none of them lives.
+func (s *server) sweepDead(ctx context.Context) error {
+	leases, err := s.store.Leases(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range leases {
+		if l.ID == s.boot.ID {
+			continue
+		}
+		if n := proc.Sweep(ctx, bootMark(l.ID)); n > 0 {
+			s.log.Warn("daemon.swept", "boot", l.ID, "processes", n)
+		}
+		if err := s.store.PutLease(ctx, l, true); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *server) bind() error {

@@ -58,9 +58,13 @@ func (s *server) engines() func(string) (engine.Engine, error) {
 	}
 }
 
+// bootMark is in the environment of every process that a server starts for its
+// sessions, so that the next one finds what a killed one left.
+func bootMark(boot string) string { return "ROUSE_BOOT=" + boot }
+
 // environment is what tools inside a session find about it.
 func (s *server) environment(sessionID string) []string {
-	env := []string{"ROUSE_SERVER=" + s.url, "ROUSE_SESSION=" + sessionID}
+	env := []string{"ROUSE_SERVER=" + s.url, "ROUSE_SESSION=" + sessionID, bootMark(s.boot.ID)}
 	if !s.opt.NoAuth {
 		env = append(env, "ROUSE_TOKEN="+api.AgentToken(s.data.token, sessionID))
 	}

@@ -81,6 +81,7 @@ func (r *run) ask(prefix string, body func(id string) engine.Body) (rouse.Reply,
 
 func (r *run) retry() engine.Outcome {
 	r.step()
+	r.send(true, engine.Reasoning{Text: "half a thought"})
 	r.send(true, engine.Text{Text: "half an ans"})
 	r.send(false, engine.Retry{Attempt: 1, Next: time.Now().Add(time.Second), Class: rouse.ClassNetwork, Message: "the stream broke", Broken: true})
 	if r.pause(time.Second) {

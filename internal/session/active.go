@@ -24,6 +24,7 @@ type active struct {
 	progress map[string]time.Time // last written progress of a tool
 	requests map[string]rouse.Request
 	retry    *rouse.RetryFact
+	attempt  []*rouse.Part // parts that the model call in flight has ended
 
 	pending []change // not yet committed, in order
 	grown   []*openText

@@ -127,6 +127,7 @@ func (ln *lane) closeText(a *active, at time.Time) {
 	a.text = nil
 	t.part.Text, t.part.Open, t.part.End = string(t.text), false, at
 	a.put(t.part, t.chunks...)
+	a.attempt = append(a.attempt, t.part)
 }
 
 // ensureMessage begins an assistant message for an engine that knows no steps.
@@ -160,6 +161,7 @@ func (ln *lane) startStep(a *active, b engine.StepStarted, at time.Time) {
 	if a.turn.Kind == rouse.TurnShell {
 		return // a person's own command is no model's step
 	}
+	a.attempt = nil
 	p := &rouse.Part{ID: rouse.NewID(rouse.PartPrefix, at), SessionID: ln.id, MessageID: a.msg.ID, Kind: rouse.StepStart}
 	a.put(p)
 	ln.sink.mark(func(v *rouse.Vitals) { v.Counters.Parts++ })
@@ -292,6 +294,13 @@ func (ln *lane) noteRetry(a *active, b engine.Retry, at time.Time) {
 			a.text.part.Broken = mark
 			ln.closeText(a, at)
 		}
+		for _, p := range a.attempt { // reasoning before the text, for one
+			if p.Broken == nil {
+				p.Broken = mark
+				a.put(p)
+			}
+		}
+		a.attempt = nil
 		for id, p := range a.tools {
 			p.Broken = mark
 			ln.endTool(a, engine.ToolEnded{CallID: id, Error: "the model's stream broke before the call was complete"}, at)

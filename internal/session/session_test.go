@@ -317,6 +317,24 @@ func (w *world) nothingOpen(id string) {
 	}
 }
 
+// Everything that a broken attempt left behind is marked, nothing else is.
+func TestBrokenAttemptIsMarked(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		s := w.session()
+		w.wait(w.prompt(s.ID, "retry", "x"))
+		var got []string
+		for _, p := range w.tail(s.ID).Parts {
+			if p.Text != "" {
+				got = append(got, fmt.Sprintf("%s %q %v", p.Kind, p.Text, p.Broken != nil))
+			}
+		}
+		want := `reasoning "half a thought" true,text "half an ans" true,text "whole answer" false`
+		if strings.Join(got, ",") != want {
+			t.Errorf("%s", strings.Join(got, ","))
+		}
+	})
+}
+
 func TestQueueRunsInOrderAndSurvivesAbort(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		s := w.session()
