@@ -141,7 +141,13 @@ func kinds(list []received) string {
 // texts folds frames the way a client does: the text of each part.
 type texts map[string]string
 
-func (m texts) fold(t *testing.T, frames []received) {
+// announced are the parts that one connection has told of; the sum of deltas
+// is promised within a connection.
+type announced map[string]bool
+
+func (m texts) fold(t *testing.T, frames []received) { m.foldFor(t, nil, frames) }
+
+func (m texts) foldFor(t *testing.T, in announced, frames []received) {
 	t.Helper()
 	for i := range frames {
 		switch f := &frames[i]; f.kind {
@@ -156,14 +162,23 @@ func (m texts) fold(t *testing.T, frames []received) {
 			if p.Part.Type != "text" && p.Part.Type != "reasoning" {
 				continue
 			}
-			if old, known := m[p.Part.ID]; known && p.Part.Time.End != 0 && old != p.Part.Text {
+			old, known := m[p.Part.ID]
+			if in != nil {
+				known = in[p.Part.ID]
+				in[p.Part.ID] = true
+			}
+			if known && p.Part.Time.End != 0 && old != p.Part.Text {
 				t.Errorf("the deltas of %s sum up to %q, its end says %q", p.Part.ID, old, p.Part.Text)
 			}
 			m[p.Part.ID] = p.Part.Text
 		case "message.part.delta":
 			var d struct{ PartID, Field, Delta string }
 			f.props(&d)
-			if _, known := m[d.PartID]; !known {
+			_, known := m[d.PartID]
+			if in != nil {
+				known = in[d.PartID]
+			}
+			if !known {
 				t.Errorf("a delta of the unknown part %s", d.PartID)
 			}
 			m[d.PartID] += d.Delta
