@@ -37,6 +37,10 @@ const (
 	SessionCompacted EventType = "session.compacted" // Data: none
 	CancelStage      EventType = "cancel.stage"      // Data: CancelFact
 	RescueStaged     EventType = "rescue.stage"      // Data: Rescue
+	VerdictChanged   EventType = "verdict"           // Data: Verdict
+	NoticeCreated    EventType = "notice.created"    // Data: Notice
+	NoticeUpdated    EventType = "notice.updated"    // Data: Notice; silent again
+	NoticeHidden     EventType = "notice.hidden"     // Data: Notice
 	IncidentOpened   EventType = "incident.opened"   // Data: Incident
 	IncidentClosed   EventType = "incident.closed"   // Data: Incident
 	WallOpened       EventType = "wall.opened"       // Data: Wall
@@ -103,6 +107,6 @@ type SessionGone struct {
 
 // CancelFact is the data of cancel.stage: one rung of the ladder.
 type CancelFact struct {
-	Stage  string `json:"stage"` // requested, answered, asked, stopped, settled
+	Stage  string `json:"stage"` // requested, forced, given_up
 	Detail string `json:"detail,omitempty"`
 }

@@ -36,8 +36,10 @@ type active struct {
 	opened chan struct{}
 	// unwanted is set when the turn is cancelled before it was asked.
 	unwanted atomic.Bool
+	probing  atomic.Bool // the engine is asked whether it answers
 
 	claimed  *end // decided, not settled
+	dropConv bool // its conversation is worth nothing any more
 	returned bool // Prompt came back
 	cancel   struct {
 		stage  string
@@ -100,7 +102,7 @@ func (a *active) emit(t rouse.EventType, data any) {
 // ask runs a call to the turn's conversation outside the lane, bounded.
 func (ln *lane) ask(a *active, call func(engine.Conversation, context.Context) error) {
 	ln.answers.Go(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), askRung+lastRung)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), ln.l.Pace.Ask+ln.l.Pace.Force)
 		defer cancel()
 		select {
 		case <-a.opened:

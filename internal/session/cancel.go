@@ -42,7 +42,7 @@ func (ln *lane) cancelTurn(m cancelled) {
 		return
 	}
 	ln.ask(a, engine.Conversation.Cancel)
-	ln.rung.Reset(askRung)
+	ln.rung.Reset(ln.l.Pace.Ask)
 }
 
 // step records a rung.
@@ -75,11 +75,11 @@ func (ln *lane) climb() {
 		}
 		ln.ask(a, engine.Conversation.Stop)
 		a.end(errNotWanted)
-		ln.rung.Reset(lastRung)
+		ln.rung.Reset(ln.l.Pace.Force)
 	case rungForced:
 		ln.step(a, rungGivenUp, "", store.Lazy)
 		if ln.turn == a {
-			ln.settle(end{state: rouse.TurnCancelled, evidence: "the engine did not end within 10 s"})
+			ln.settle(end{state: rouse.TurnCancelled, evidence: "the engine did not end in time"})
 		}
 	}
 }

@@ -31,7 +31,14 @@ type (
 		done      chan error // 1 slot
 	}
 	superseded struct{} // the open question makes way for a prompt
-	reset      struct{} // the session changed under the conversation: open a new one
+	condemned  struct { // the watch claims the end of a turn
+		generation, epoch uint64
+		failure           rouse.Failure
+		done              chan error // 1 slot
+	}
+	probe   struct{}                     // ask the engine whether it answers its protocol
+	barrier struct{ done chan struct{} } // closed once everything before it is handled
+	reset   struct{}                     // the session changed under the conversation: open a new one
 )
 
 // lane is one session's only writer of turns. All fields below box and sink
@@ -64,7 +71,7 @@ type convKey struct {
 
 func newLane(l *Lanes, id string) *lane {
 	stopped := func() *time.Timer { t := time.NewTimer(time.Hour); t.Stop(); return t }
-	return &lane{l: l, id: id, box: mailbox{bell: make(chan struct{}, 1)}, sink: newSink(),
+	return &lane{l: l, id: id, box: mailbox{bell: make(chan struct{}, 1)}, sink: newSink(l.Pace.RetryGrace),
 		retryAt: stopped(), idle: stopped(), flush: stopped(), rung: stopped(), enrich: stopped()}
 }
 
@@ -120,6 +127,13 @@ func (ln *lane) handle(m any) {
 		ln.answer(m)
 	case superseded:
 		ln.supersede()
+	case condemned:
+		ln.condemn(m)
+	case probe:
+		ln.probe()
+	case barrier:
+		ln.fold(ln.sink.take())
+		close(m.done)
 	}
 }
 
@@ -235,6 +249,7 @@ func (ln *lane) prompt(a *active, conv engine.Conversation, spec engine.Spec, p 
 		ln.box.put(opened{conv})
 	}
 	a.conv = conv
+	ln.sink.describe(p.Generation, conv.Info())
 	close(a.opened)
 	if a.unwanted.Load() {
 		ln.box.put(returned{p.Generation, engine.Outcome{State: rouse.TurnCancelled, Evidence: "cancelled before it was asked"}})
@@ -261,6 +276,9 @@ func (ln *lane) promptReturned(m returned) {
 		ln.rung.Stop()
 		ln.sink.mark(func(v *rouse.Vitals) { v.Draining = false })
 		ln.drained(d)
+		if d.dropConv {
+			ln.dropConversation()
+		}
 		ln.giveBack()
 		return
 	}
@@ -325,6 +343,10 @@ func (ln *lane) close() {
 			m.done <- errShutdown
 		case cancelled:
 			close(m.done)
+		case condemned:
+			m.done <- errShutdown
+		case barrier:
+			close(m.done)
 		}
 	}
 	if ln.conv != nil {
@@ -368,7 +390,4 @@ const (
 	flushEvery = time.Second            // running text goes to the store this often
 	storeRetry = 500 * time.Millisecond // after a refused write
 	writeWait  = 15 * time.Second       // for one commit
-	enrichWait = 500 * time.Millisecond // an error claim without a class waits this long
-	askRung    = 3 * time.Second        // after cancel was asked: force
-	lastRung   = 7 * time.Second        // after force: settle without the engine
 )

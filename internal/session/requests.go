@@ -28,6 +28,7 @@ func (ln *lane) openRequest(a *active, r rouse.Request, at time.Time) {
 		return
 	}
 	a.requests[r.ID] = r
+	ln.sink.waits(a.turn.Generation, &rouse.WaitFact{For: r.Kind, ID: r.ID, Since: at})
 	a.turn.State = rouse.TurnWaiting
 	t, waiting := a.turn, r.Kind
 	a.pending = append(a.pending, func(tx *store.Tx, s *rouse.Session) error {
@@ -49,9 +50,12 @@ func (ln *lane) openRequest(a *active, r rouse.Request, at time.Time) {
 func (ln *lane) closeRequest(a *active, r rouse.Request, reply rouse.Reply) {
 	delete(a.requests, r.ID)
 	waiting := ""
+	var still *rouse.WaitFact
 	for _, other := range a.requests {
 		waiting = other.Kind
+		still = &rouse.WaitFact{For: other.Kind, ID: other.ID, Since: other.Asked}
 	}
+	ln.sink.waits(a.turn.Generation, still)
 	if waiting == "" {
 		a.turn.State = rouse.TurnRunning
 	}

@@ -68,6 +68,8 @@ type Deps struct {
 	MaxRunning int
 	// Linger is how long an idle lane keeps its conversation; default 1 min.
 	Linger time.Duration
+	// Pace is how long a lane is patient; zero fields are DefaultPace's.
+	Pace Pace
 }
 
 // Lanes is all lanes of this server.
@@ -95,6 +97,7 @@ func New(d Deps) *Lanes {
 	if d.Linger == 0 {
 		d.Linger = time.Minute
 	}
+	d.Pace = d.Pace.orDefault()
 	if d.DefaultEngine == "" {
 		d.DefaultEngine = "native"
 	}

@@ -54,7 +54,7 @@ func (ln *lane) hold(a *active, e end) {
 	a.pending = append(a.pending, func(tx *store.Tx, _ *rouse.Session) error { t := t; return tx.UpdateTurn(&t) })
 	ln.commit()
 	if ln.turn == a {
-		ln.enrich.Reset(enrichWait)
+		ln.enrich.Reset(ln.l.Pace.Enrich)
 	}
 }
 
@@ -131,8 +131,9 @@ func (ln *lane) settle(e end) {
 		"class", classOf(e.failure), "evidence", e.evidence)
 	ln.release(a)
 	if ln.draining == a {
+		a.unwanted.Store(true)
 		ln.ask(a, engine.Conversation.Cancel)
-		ln.rung.Reset(askRung)
+		ln.rung.Reset(ln.l.Pace.Ask)
 	}
 }
 

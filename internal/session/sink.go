@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,11 +28,13 @@ type sink struct {
 	items  []engine.Update
 	bytes  int
 	v      rouse.Vitals
+	tools  []rouse.OpenTool // top-level calls that run; the newest is shown
+	grace  time.Duration    // how long an overdue retry is believed in
 	active bool
 	closed bool
 }
 
-func newSink() *sink { return &sink{bell: make(chan struct{}, 1)} }
+func newSink(grace time.Duration) *sink { return &sink{bell: make(chan struct{}, 1), grace: grace} }
 
 var _ engine.Sink = (*sink)(nil)
 
@@ -132,8 +136,8 @@ func (s *sink) close() {
 func (s *sink) begin(t *rouse.Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.active = true
-	s.v = rouse.Vitals{TurnID: t.ID, Generation: t.Generation, Epoch: t.Epoch, Started: t.Started}
+	s.active, s.tools = true, nil
+	s.v = rouse.Vitals{TurnID: t.ID, Generation: t.Generation, Epoch: t.Epoch, Started: t.Started, Clock: time.Now()}
 }
 
 // end stops them.
@@ -175,26 +179,77 @@ func (s *sink) stamp(u *engine.Update) {
 		v.Counters.OutputTokens += b.Usage.Tokens.Output
 	case engine.ToolStarted:
 		if b.Parent == "" && b.State == rouse.ToolRunning {
-			v.OpenTool = &rouse.OpenTool{ID: b.CallID, Name: b.Name, Title: b.Title, Since: u.At}
+			s.toolRuns(rouse.OpenTool{ID: b.CallID, Name: b.Name, Title: b.Title, Since: u.At})
 		}
 	case engine.ToolEnded:
-		if v.OpenTool != nil && v.OpenTool.ID == b.CallID {
-			v.OpenTool = nil
-		}
+		s.toolEnded(func(t rouse.OpenTool) bool { return t.ID == b.CallID })
 	case engine.Retry:
+		v.StandRetry(u.At, s.grace)
 		v.Retry = &rouse.RetryFact{Attempt: b.Attempt, Next: b.Next, Class: b.Class, Message: b.Message}
+		v.RetrySince = u.At
+		if b.Broken {
+			s.toolEnded(func(rouse.OpenTool) bool { return true })
+		}
 	case engine.Resumed:
+		v.StandRetry(u.At, s.grace)
 		v.Retry = nil
+	case engine.Diagnostic:
+		s.diagnosed(b)
 	}
 	if !u.Genuine {
 		return
 	}
 	v.Counters.Genuine++
 	v.Epoch++
-	v.LastGenuine = u.At
+	v.LastGenuine, v.Clock, v.Stood = u.At, u.At, 0
 	if v.FirstGenuine == "" {
 		v.FirstGenuine = kindOf(u.Body)
 	}
+}
+
+// toolRuns notes a call that runs; the same call may be told again.
+func (s *sink) toolRuns(t rouse.OpenTool) {
+	for i := range s.tools {
+		if s.tools[i].ID == t.ID {
+			t.Since = s.tools[i].Since
+			s.tools[i] = t
+			s.showTool()
+			return
+		}
+	}
+	s.tools = append(s.tools, t)
+	s.showTool()
+}
+
+func (s *sink) toolEnded(gone func(rouse.OpenTool) bool) {
+	s.tools = slices.DeleteFunc(s.tools, gone)
+	s.showTool()
+}
+
+func (s *sink) showTool() {
+	s.v.OpenTool = nil
+	if n := len(s.tools); n > 0 {
+		newest := s.tools[n-1]
+		s.v.OpenTool = &newest
+	}
+}
+
+// diagnosed keeps what the engine's diagnostics brought, by class and reason.
+func (s *sink) diagnosed(d engine.Diagnostic) {
+	next := rouse.StderrFact{}
+	if s.v.Stderr != nil {
+		next = *s.v.Stderr
+	}
+	if d.Reason != "" {
+		next.Ignored = maps.Clone(next.Ignored)
+		if next.Ignored == nil {
+			next.Ignored = map[string]int{}
+		}
+		next.Ignored[d.Reason]++
+	} else if d.Failure.Class != "" {
+		next.LastClass = d.Failure.Class
+	}
+	s.v.Stderr = &next
 }
 
 func kindOf(b engine.Body) string {
