@@ -43,7 +43,8 @@ const (
 	NoticeHidden     EventType = "notice.hidden"     // Data: Notice
 	IncidentOpened   EventType = "incident.opened"   // Data: Incident
 	IncidentClosed   EventType = "incident.closed"   // Data: Incident
-	WallOpened       EventType = "wall.opened"       // Data: Wall
+	WallOpened       EventType = "wall.opened"       // Data: Wall; also when a new refusal parks it again
+	WallHalfOpen     EventType = "wall.half_open"    // Data: Wall
 	WallClosed       EventType = "wall.closed"       // Data: Wall
 )
 

@@ -21,17 +21,36 @@ type Incident struct {
 	Status string `json:"status"`
 }
 
-// Wall is a limit that stands in the way of a provider's account.
-type Wall struct {
-	ID         string    `json:"id"`
-	Provider   string    `json:"provider"`
-	Account    string    `json:"account"`
-	LimitName  string    `json:"limit_name,omitempty"`
-	Model      string    `json:"model,omitempty"` // empty: the whole account
-	Class      Class     `json:"class"`
-	State      string    `json:"state"` // open, half_open, closed
-	OpenedAt   time.Time `json:"opened_at"`
-	ResetAt    time.Time `json:"reset_at,omitzero"`
-	Confidence string    `json:"confidence,omitempty"`
-	Source     string    `json:"source,omitempty"`
+// The states of an incident.
+const (
+	IncidentOpen       = "open"
+	IncidentResolved   = "resolved"   // a later turn of the session completed
+	IncidentSuperseded = "superseded" // a newer incident of the session took its place
+)
+
+// IncidentOf is what a person has to see of a turn's end; ok is false for an
+// end that is none: completed, or cancelled by somebody.
+func IncidentOf(t *Turn, now time.Time) (i Incident, ok bool) {
+	i = Incident{SessionID: t.SessionID, TurnID: t.ID, Generation: t.Generation, Provider: t.Model.Provider, Model: t.Model.Model,
+		OccurredAt: now, Status: IncidentOpen, Source: "process"}
+	switch {
+	case t.State == TurnInterrupted:
+		i.Kind, i.Message = CodeInterrupted, "the server stopped while this turn ran"
+	case t.State == TurnFailed && t.Failure != nil:
+		f := t.Failure
+		i.Kind, i.Source, i.Message = f.Code, f.Source, Clip(f.Message, maxIncident)
+		i.ResetAt, i.RemediationURL = f.ResetAt, f.RemediationURL
+		if f.Provider != "" {
+			i.Provider, i.Model = f.Provider, f.Model
+		}
+	default:
+		return Incident{}, false
+	}
+	if i.Kind == "" {
+		i.Kind = CodeAgent
+	}
+	return i, true
 }
+
+// maxIncident bounds an incident's message, in bytes.
+const maxIncident = 2000

@@ -59,23 +59,28 @@ type Turn struct {
 	// Command is the shell command of a TurnShell.
 	Command string `json:"command,omitempty"`
 	// UserMessage is the prompt's message.
-	UserMessage string          `json:"user_message"`
-	RetryOf     string          `json:"retry_of,omitempty"`
+	UserMessage string `json:"user_message"`
+	RetryOf     string `json:"retry_of,omitempty"`
 	// Rescue is the rescue whose prompt this is.
-	Rescue string `json:"rescue,omitempty"`
-	Agent       string          `json:"agent,omitempty"`
-	Model       ModelRef        `json:"model"`
-	System      string          `json:"system,omitempty"`
-	Tools       map[string]bool `json:"tools,omitempty"`
-	Format      json.RawMessage `json:"format,omitempty"`
+	Rescue string          `json:"rescue,omitempty"`
+	Agent  string          `json:"agent,omitempty"`
+	Model  ModelRef        `json:"model"`
+	System string          `json:"system,omitempty"`
+	Tools  map[string]bool `json:"tools,omitempty"`
+	Format json.RawMessage `json:"format,omitempty"`
 	// Unattended: nobody is there to answer; what would ask is rejected.
-	Unattended bool      `json:"unattended,omitempty"`
-	Finish     string    `json:"finish,omitempty"` // stop, length, max_turn_requests, error …
-	Failure    *Failure  `json:"failure,omitempty"`
-	Usage      Usage     `json:"usage"`
-	Accepted   time.Time `json:"accepted"`
-	Started    time.Time `json:"started,omitzero"`
-	Ended      time.Time `json:"ended,omitzero"`
+	Unattended bool `json:"unattended,omitempty"`
+	// Behind: accepted behind another turn of its session. While a wall stands
+	// it waits, where a fresh prompt is tried or refused.
+	Behind bool `json:"behind,omitempty"`
+	// Force: dispatched although a wall stands.
+	Force    bool      `json:"force,omitempty"`
+	Finish   string    `json:"finish,omitempty"` // stop, length, max_turn_requests, error …
+	Failure  *Failure  `json:"failure,omitempty"`
+	Usage    Usage     `json:"usage"`
+	Accepted time.Time `json:"accepted"`
+	Started  time.Time `json:"started,omitzero"`
+	Ended    time.Time `json:"ended,omitzero"`
 }
 
 // Class is what kind of failure a turn met; limits.Classify names it.
@@ -103,13 +108,16 @@ type Failure struct {
 	Model    string `json:"model_id,omitempty"`
 	Message  string `json:"message,omitempty"`
 	// ResetAt is when capacity returns; zero when unknown, never a guess.
-	ResetAt        time.Time `json:"reset_at,omitzero"`
-	ResetSource    string    `json:"reset_source,omitempty"`
-	Confidence     string    `json:"confidence,omitempty"`
-	LimitName      string    `json:"limit_name,omitempty"`
-	RemediationURL string    `json:"remediation_url,omitempty"`
-	Source         string    `json:"source,omitempty"` // provider_http, acp_error, opencode_stderr, process, watch …
-	Status         int       `json:"status,omitempty"` // HTTP status, where there was one
+	ResetAt     time.Time `json:"reset_at,omitzero"`
+	ResetSource string    `json:"reset_source,omitempty"`
+	Confidence  string    `json:"confidence,omitempty"`
+	LimitName   string    `json:"limit_name,omitempty"`
+	// LimitModel is the model or model family that the limit names; empty when
+	// it names none and the whole account is meant.
+	LimitModel     string `json:"limit_model,omitempty"`
+	RemediationURL string `json:"remediation_url,omitempty"`
+	Source         string `json:"source,omitempty"` // provider_http, acp_error, opencode_stderr, process, watch …
+	Status         int    `json:"status,omitempty"` // HTTP status, where there was one
 	// Retryable: the same request may succeed later without a change.
 	Retryable bool `json:"retryable,omitempty"`
 	// Attempts made before giving up.

@@ -27,6 +27,7 @@ import (
 	"rouse/internal/feed"
 	"rouse/internal/proc"
 	"rouse/internal/recovery"
+	"rouse/internal/routing"
 	"rouse/internal/session"
 	"rouse/internal/store"
 )
@@ -83,6 +84,7 @@ type server struct {
 	store  *store.Store
 	feed   *feed.Feed
 	lanes  *session.Lanes
+	gate   *routing.Gate
 	listen net.Listener
 	url    string
 	boot   store.Lease
@@ -229,7 +231,7 @@ func (s *server) serve(ctx context.Context) error {
 	}
 	failed := make(chan error, 1)
 	s.drain = newDrainer(s.lanes, s.log)
-	lanes := s.phase("lanes", failed, s.lanes, s.drain, &leaseKeeper{s.store, s.boot, s.log}, &housekeeper{s.store, s.cfg, s.log})
+	lanes := s.phase("lanes", failed, s.lanes, s.gate, s.drain, &leaseKeeper{s.store, s.boot, s.log}, &housekeeper{s.store, s.cfg, s.log})
 	defer lanes.stop()
 	s.medic = recovery.NewMedic(s.store, s.lanes, s.log, 0)
 	judges := s.phase("judges", failed, s.medic)
@@ -279,8 +281,9 @@ func (s *server) startLanes(ctx context.Context) error {
 	if err := s.store.PutLease(ctx, s.boot, false); err != nil {
 		return err
 	}
+	s.gate = routing.New(s.store, func() { s.lanes.KickQueued() }, s.log)
 	s.lanes = session.New(session.Deps{
-		Store: s.store, Feed: s.feed, Log: s.log, Boot: s.boot.ID,
+		Store: s.store, Feed: s.feed, Gate: s.gate, Log: s.log, Boot: s.boot.ID,
 		Models: models{s.cfg}, Agents: agents{s.cfg},
 		Engine: s.engines(), DefaultEngine: "native", Env: s.environment,
 		MaxQueued: s.cfg.Get().Limits.HoldQueue, MaxRunning: s.cfg.Get().Limits.RunningTurns,

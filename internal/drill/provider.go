@@ -151,7 +151,7 @@ func (p *simulation) fail(w http.ResponseWriter, r *http.Request, req *request, 
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(left.Seconds()))))
 		writeJSON(w, http.StatusTooManyRequests, map[string]any{
 			"type":     "error",
-			"error":    map[string]string{"type": "GoUsageLimitError", "message": "5-hour usage limit reached. Resets in " + spell(left) + "."},
+			"error":    map[string]string{"type": "GoUsageLimitError", "message": "5-hour usage limit reached for model `" + req.model + "`. Resets in " + spell(left) + "."},
 			"metadata": map[string]string{"limitName": "5 hour"},
 		})
 	case Rate:

@@ -12,36 +12,43 @@ import (
 // finishTurn writes the end of a turn from what is stored: live lanes and the
 // start after a crash share it. Open parts are closed, the assistant message
 // is completed (made, if there is none), requests are withdrawn, then turn and
-// session move and the end is announced last.
-func finishTurn(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end) error {
+// session move, walls and incidents with them, and the end is announced last.
+// What it did to walls is for tell, once it is committed.
+func (l *Lanes) finishTurn(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end) (news wallNews, err error) {
 	entries, err := tx.TurnEntries(s.ID, t.Generation)
 	if err != nil {
-		return err
+		return news, err
 	}
 	failure, err := finishMessages(tx, s, t, e, entries)
 	if err != nil {
-		return err
+		return news, err
 	}
 	requests, err := tx.Requests(s.ID)
 	if err != nil {
-		return err
+		return news, err
 	}
 	for i := range requests {
 		if err := tx.CloseRequest(s, &requests[i], rouse.Reply{Verb: rouse.ReplyCancelled, By: string(e.state)}); err != nil {
-			return err
+			return news, err
 		}
 	}
 	t.State, t.Finish, t.Failure, t.Ended, t.Claimed = e.state, e.finish, e.failure, tx.Now(), ""
 	t.Epoch++
 	if err := tx.UpdateTurn(t); err != nil {
-		return err
+		return news, err
 	}
 	s.Running, s.RunningBoot, s.WaitingFor = "", "", ""
 	s.Outcome, s.Updated, s.Usage = e.state, tx.Now(), s.Usage.Add(t.Usage)
 	if err := tx.UpdateSession(s); err != nil {
-		return err
+		return news, err
 	}
-	return tx.Emit(rouse.Event{Type: rouse.TurnSettledEvent, SessionID: s.ID, Directory: s.Directory, TurnID: t.ID, Generation: t.Generation},
+	if news, err = l.moveWalls(tx, s, t); err != nil {
+		return news, err
+	}
+	if err := moveIncidents(tx, s, t); err != nil {
+		return news, err
+	}
+	return news, tx.Emit(rouse.Event{Type: rouse.TurnSettledEvent, SessionID: s.ID, Directory: s.Directory, TurnID: t.ID, Generation: t.Generation},
 		rouse.SettledFact{State: e.state, Finish: e.finish, Idle: s.Queued == 0 || s.Pause, Error: failure, Failure: e.failure})
 }
 

@@ -27,10 +27,12 @@ type Prompt struct {
 	NoReply    bool
 	DelaySec   int
 	Unattended bool
-	Kind       rouse.TurnKind
-	Command    string
-	RetryOf    string
-	Rescue     string // the rescue whose prompt this is
+	// Force asks the provider although a wall stands.
+	Force   bool
+	Kind    rouse.TurnKind
+	Command string
+	RetryOf string
+	Rescue  string // the rescue whose prompt this is
 	// IfIdle refuses (Conflict) instead of queueing.
 	IfIdle bool
 }
@@ -102,7 +104,7 @@ func (l *Lanes) start(s *rouse.Session, p *Prompt) (store.Start, error) {
 	if !p.NoReply {
 		start.Turn = &rouse.Turn{ID: rouse.NewID(rouse.TurnPrefix, now), SessionID: s.ID, Kind: p.Kind, Command: p.Command,
 			UserMessage: message.ID, RetryOf: p.RetryOf, Rescue: p.Rescue, Agent: agent, Model: model, System: p.System, Tools: p.Tools, Format: p.Format,
-			Unattended: p.Unattended}
+			Unattended: p.Unattended, Force: p.Force}
 	}
 	if start.Key == "" {
 		start.Key = "message:" + message.ID

@@ -2,12 +2,10 @@ package session
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"rouse"
-	"rouse/internal/crash"
 	"rouse/internal/engine"
 	"rouse/internal/store"
 )
@@ -150,7 +148,13 @@ func (ln *lane) next() {
 		ln.l.hold.give()
 		return
 	}
-	t, s, parts, err := ln.begin()
+	t, s, parts, wall, err := ln.begin()
+	if wall != nil {
+		ln.giveBack()
+		ln.refuse(t.ID, wall)
+		ln.idle.Reset(ln.l.Linger)
+		return
+	}
 	if err != nil || t == nil {
 		ln.giveBack()
 		if err != nil && rouse.KindOf(err) == rouse.NotFound {
@@ -168,39 +172,6 @@ func (ln *lane) next() {
 func (ln *lane) giveBack() {
 	ln.l.slots.give()
 	ln.l.hold.give()
-}
-
-// begin moves the oldest queued turn to running. It is the dispatch: after a
-// crash a turn that got here is interrupted, never run again.
-func (ln *lane) begin() (t *rouse.Turn, s *rouse.Session, parts []rouse.Part, err error) {
-	crash.At(crash.BeginBefore)
-	err = ln.write(store.Lazy, func(tx *store.Tx) error {
-		t, parts = nil, nil
-		var err error
-		if s, err = tx.Session(ln.id); err != nil || s.Pause || s.Running != "" {
-			return err
-		}
-		if t, err = tx.NextTurn(s); err != nil || t == nil {
-			return err
-		}
-		if parts, err = tx.Parts(t.UserMessage); err != nil {
-			return err
-		}
-		t.State, t.Boot, t.Started = rouse.TurnRunning, ln.l.Boot, tx.Now()
-		t.Epoch++
-		s.Running, s.RunningBoot, s.WaitingFor = t.ID, ln.l.Boot, ""
-		s.Queued--
-		if err := errors.Join(tx.UpdateTurn(t), tx.KeepSession(s)); err != nil {
-			return err
-		}
-		return tx.Emit(rouse.Event{Type: rouse.TurnRunningEvent, SessionID: s.ID, Directory: s.Directory, TurnID: t.ID,
-			Generation: t.Generation, MessageID: t.UserMessage}, rouse.TurnFact{State: t.State, Queued: s.Queued, Model: t.Model})
-	})
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	crash.At(crash.BeginAfter)
-	return t, s, parts, nil
 }
 
 // dispatch gives the turn to the engine, in a goroutine that posts back.

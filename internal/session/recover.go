@@ -53,5 +53,6 @@ func (l *Lanes) interrupt(tx *store.Tx, sessionID string) (bool, error) {
 	if t.Claimed != "" { // its end was decided before the crash
 		e = end{state: t.Claimed, finish: "error", failure: t.Failure, reason: e.reason}
 	}
-	return true, finishTurn(tx, s, t, e)
+	_, err = l.finishTurn(tx, s, t, e) // the gate looks when it starts, and so do the lanes
+	return true, err
 }

@@ -62,6 +62,9 @@ type Deps struct {
 	Env func(sessionID string) []string
 	Log *slog.Logger
 
+	// Gate decides about walls; nil admits everything.
+	Gate Gate
+
 	// MaxQueued bounds waiting prompts per session; default 256.
 	MaxQueued int
 	// MaxRunning bounds turns that run at once; 0 is no bound.
@@ -103,6 +106,9 @@ func New(d Deps) *Lanes {
 	}
 	if d.Log == nil {
 		d.Log = slog.Default()
+	}
+	if d.Gate == nil {
+		d.Gate = noGate{}
 	}
 	if d.Live == nil {
 		d.Live = func(boot string) bool { return boot == d.Boot }

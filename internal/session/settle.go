@@ -104,6 +104,7 @@ func (ln *lane) settle(e end) {
 		a.turn.Usage = e.usage
 	}
 	crash.At(crash.SettleBefore)
+	var news wallNews
 	err := ln.write(store.Promise, func(tx *store.Tx) error {
 		s, _, err := tx.Fence(ln.id, a.turn.ID, ln.l.Boot)
 		if err != nil {
@@ -114,7 +115,8 @@ func (ln *lane) settle(e end) {
 		}
 		t := a.turn
 		t.Draining = !a.returned
-		return finishTurn(tx, s, &t, e)
+		news, err = ln.l.finishTurn(tx, s, &t, e)
+		return err
 	})
 	switch {
 	case err == nil:
@@ -130,6 +132,7 @@ func (ln *lane) settle(e end) {
 	ln.l.Log.Info("turn.settled", "session", ln.id, "turn", a.turn.ID, "generation", a.turn.Generation, "state", e.state,
 		"class", classOf(e.failure), "evidence", e.evidence)
 	ln.release(a)
+	ln.l.tell(news)
 	if ln.draining == a {
 		a.unwanted.Store(true)
 		ln.ask(a, engine.Conversation.Cancel)

@@ -67,6 +67,9 @@ type Retention struct {
 	Keys      time.Duration // idempotency; default 24 h
 }
 
+// closedWalls is how long after its opening a closed wall is kept.
+const closedWalls = 30 * 24 * time.Hour
+
 // Prune deletes what is older than the bounds, a piece at a time so that
 // nothing else waits long, and gives free pages back. The newest event always
 // stays: the sequence goes on from it.
@@ -93,6 +96,9 @@ func (s *Store) Prune(ctx context.Context, r Retention, now time.Time) error {
 	}
 	return failure(op, s.Write(ctx, Lazy, func(tx *Tx) error {
 		if err := tx.do(`DELETE FROM idempotency WHERE at < $1`, ms(now.Add(-r.Keys))); err != nil {
+			return err
+		}
+		if err := tx.do(`DELETE FROM walls WHERE state = 'closed' AND at < $1`, ms(now.Add(-closedWalls))); err != nil {
 			return err
 		}
 		return tx.do(`PRAGMA incremental_vacuum(4096)`)

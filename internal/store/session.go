@@ -73,11 +73,15 @@ func (tx *Tx) DeleteSession(s *rouse.Session) error {
 		`DELETE FROM todos WHERE session = $1`,
 		`DELETE FROM notices WHERE session = $1`,
 		`DELETE FROM verdicts WHERE session = $1`,
+		`DELETE FROM incidents WHERE session = $1`,
 		`DELETE FROM sessions WHERE id = $1`,
 	} {
 		if err := tx.do(text, s.ID); err != nil {
 			return err
 		}
+	}
+	if err := tx.freeProbes(s.ID); err != nil {
+		return err
 	}
 	return tx.Emit(rouse.Event{Type: rouse.SessionDeleted, SessionID: s.ID, Directory: s.Directory}, rouse.SessionGone{Session: *s})
 }

@@ -14,7 +14,9 @@ import (
 func classify(ref rouse.ModelRef, e *provider.CallError, at time.Time) limits.Finding {
 	ev := limits.Evidence{Provider: ref.Provider, At: at}
 	switch e.Kind {
-	case provider.HTTPError, provider.InStream:
+	case provider.InStream: // the answer's status and headers say that all is well
+		ev.Channel, ev.Event = limits.SSE, e.Body
+	case provider.HTTPError:
 		ev.Channel = limits.HTTP
 		ev.HTTP = &limits.Answer{Status: e.Status, Headers: e.Header, Body: e.Body}
 	case provider.NoKey:
@@ -61,7 +63,7 @@ func (t *turn) failed(f limits.Finding, e *provider.CallError, attempts int) *en
 	fail := &rouse.Failure{
 		Class: f.Class, Code: rouse.CodeOf(f.Class), Provider: t.model.Ref.Provider, Model: model,
 		Message: messageOf(f, e), ResetAt: f.ResetAt, ResetSource: f.ResetSource, Confidence: f.Confidence,
-		LimitName: f.LimitName, Source: "provider_http", Status: e.Status, Retryable: f.Retryable(), Attempts: attempts,
+		LimitName: f.LimitName, LimitModel: f.Model, Source: "provider_http", Status: e.Status, Retryable: f.Retryable(), Attempts: attempts,
 	}
 	return &ending{
 		Outcome: engine.Outcome{State: rouse.TurnFailed, Finish: "error", Failure: fail, Usage: t.usage,
