@@ -43,7 +43,7 @@ test:
 	$(MAKE) --no-print-directory lint
 	$(MAKE) --no-print-directory race
 	$(call SECTION,long tests)
-	$(GO) test -timeout 20m ./...
+	$(GO) test -timeout 20m $$($(GO) list ./... | grep -v /test$$)
 	$(MAKE) --no-print-directory peers
 
 bench: build

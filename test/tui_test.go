@@ -116,7 +116,7 @@ func TestTUIPromptAndReopen(t *testing.T) {
 	u.until("two answers", func() bool { return s.messages() == 4 && s.state() == "idle" })
 	u.sees("hello from the terminal", "and a second prompt")
 
-	again := s.attach("-s", s.last().ID)
+	again := s.attach("-s", s.last().ID, "--dir", s.project)
 	again.sees("hello from the terminal", "and a second prompt")
 	again.types("third, after coming back")
 	again.until("three answers", func() bool { return s.messages() == 6 && s.state() == "idle" })

@@ -91,6 +91,9 @@ func (o *own) follow(w http.ResponseWriter, r *http.Request, filter feed.Filter)
 		log.Cursor = min(after, log.Cursor)
 	}
 	StreamHeaders(w)
+	if r.Method == http.MethodHead {
+		return
+	}
 	s := &ownStream{w: w, rc: http.NewResponseController(w), log: log}
 	if err := s.run(r, o, sub); err != nil && r.Context().Err() == nil {
 		o.Log.Debug("event stream ended", "error", err)

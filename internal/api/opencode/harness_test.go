@@ -22,6 +22,9 @@ import (
 	"rouse/internal/store"
 )
 
+// subscribers is the rig's bound of open streams.
+const subscribers = 20
+
 // rig is a whole server in a temporary folder, with an engine whose turns the
 // test plays itself.
 type rig struct {
@@ -139,7 +142,7 @@ func newRig(t *testing.T, ring int, doors ...api.DoorConfig) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.feed = feed.New(ring, r.store.Head(), 100)
+	r.feed = feed.New(ring, r.store.Head(), subscribers)
 	cfg := played()
 	r.lanes = session.New(session.Deps{Store: r.store, Feed: r.feed, Models: models{cfg}, Agents: models{cfg}, Boot: "boo_1", Log: log,
 		Engine: func(string) (engine.Engine, error) { return playedEngine{r}, nil }})

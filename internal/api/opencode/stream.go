@@ -75,6 +75,9 @@ func (h *Handler) follow(w http.ResponseWriter, r *http.Request, filter feed.Fil
 		log:   &api.Log{Store: h.deps.Store, Feed: h.deps.Feed, Filter: filter, Cursor: h.deps.Feed.Head()},
 		parts: map[string]*sentPart{}, fresh: map[string]struct{}{}}
 	api.StreamHeaders(w)
+	if r.Method == http.MethodHead {
+		return
+	}
 	if resume {
 		s.log.Cursor = min(after, s.log.Cursor)
 	}

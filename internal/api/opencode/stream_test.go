@@ -402,3 +402,23 @@ func TestSynchronousAnswerAfterItsEvents(t *testing.T) {
 		t.Errorf("headers: %v", a.header)
 	}
 }
+
+// The number of open streams is bounded; one more is told to come back.
+func TestStreamsAreBounded(t *testing.T) {
+	r := newRig(t, 0)
+	first := r.follow("/event")
+	for range subscribers - 1 {
+		r.follow("/event")
+	}
+	a := r.want(503, "GET", "/event", nil)
+	if a.header.Get("Retry-After") == "" {
+		t.Errorf("%v %s", a.header, a.body)
+	}
+	first.cancel()
+	deadline := time.Now().Add(10 * time.Second)
+	for r.call("HEAD", "/event", nil).status == 503 {
+		if time.Now().After(deadline) {
+			t.Fatal("a closed stream still counts")
+		}
+	}
+}
