@@ -41,10 +41,10 @@ var plan = map[string]room{
 	"internal/recovery": {imports: []string{"internal/crash", "internal/proc", "internal/store"}, goroutines: true},
 	"internal/session":  {imports: []string{"internal/crash", "internal/engine", "internal/feed", "internal/store"}, goroutines: true},
 
-	"internal/api":          {imports: []string{"internal/config", "internal/feed", "internal/recovery", "internal/session", "internal/store"}},
+	"internal/api":          {imports: []string{"internal/config", "internal/feed", "internal/recovery", "internal/routing", "internal/session", "internal/store"}},
 	"internal/api/opencode": {imports: []string{"internal/api", "internal/config", "internal/feed", "internal/session", "internal/store"}},
 	"internal/client":       {goroutines: true},
-	"internal/cli":          {imports: []string{"internal/client", "internal/crash", "internal/config", "internal/daemon", "internal/drill"}, goroutines: true},
+	"internal/cli":          {imports: []string{"internal/client", "internal/crash", "internal/config", "internal/daemon", "internal/drill", "internal/limits"}, goroutines: true},
 
 	"internal/drill":  {imports: []string{"internal/client", "internal/engine"}, goroutines: true},
 	"internal/daemon": {imports: []string{"*"}, goroutines: true},

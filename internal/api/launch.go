@@ -80,6 +80,12 @@ func (o *own) launch(ctx context.Context, in *LaunchInput) (*LaunchOutput, error
 	if err != nil {
 		return nil, err
 	}
+	if !in.Body.Force {
+		if err := o.admitLaunch(ctx, n.Agent, n.Model); err != nil {
+			return nil, err
+		}
+	}
+	p.Force = in.Body.Force
 	s, warning, err := o.Sessions.Create(ctx, n)
 	if err != nil {
 		return nil, err

@@ -25,6 +25,10 @@ type Launcher interface {
 	Create(ctx context.Context, n session.NewSession) (s *rouse.Session, warning string, err error)
 	Prompt(ctx context.Context, p session.Prompt) (session.Accepted, error)
 	Vitals(sessionID string) (rouse.Vitals, bool)
+	// ModelOf is the model that a new session's first prompt would use.
+	ModelOf(agent string, named rouse.ModelRef) rouse.ModelRef
+	// CloseWall closes a wall by hand and lets waiting prompts look again.
+	CloseWall(ctx context.Context, id string) (*rouse.Wall, error)
 }
 
 // Deps is what Rouse's own API stands on; all of it is required.
@@ -90,6 +94,10 @@ func New(d Deps, root http.Handler) http.Handler {
 	huma.Register(a, operation("get-session", http.MethodGet, "/sessions/{id}", "One session with its state and evidence"), wrap(o, o.getSession))
 	huma.Register(a, operation("identity", http.MethodGet, "/sessions/{id}/identity", "Who a session is, from the durable record"), wrap(o, o.identity))
 	huma.Register(a, operation("preflight", http.MethodGet, "/preflight", "Whether a model can take work now"), wrap(o, o.preflight))
+	huma.Register(a, operation("list-walls", http.MethodGet, "/walls", "List the usage limits that are known to stand"), wrap(o, o.walls))
+	huma.Register(a, operation("close-wall", http.MethodDelete, "/walls/{id}", "Close a wall by hand"), wrap(o, o.closeWall))
+	huma.Register(a, operation("list-incidents", http.MethodGet, "/incidents", "List what went wrong, newest first"), wrap(o, o.incidents))
+	huma.Register(a, operation("get-incident", http.MethodGet, "/incidents/{id}", "One incident"), wrap(o, o.incident))
 	drain := operation("drain", http.MethodPost, "/drain", "Let running turns end, start no other, and stop the server")
 	drain.DefaultStatus = http.StatusAccepted
 	huma.Register(a, drain, wrap(o, o.drain))

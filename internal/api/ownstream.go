@@ -246,7 +246,7 @@ func ownEvents(e *rouse.Event) []ownEvent {
 			base.Type = "rouse.incident." + i.Status
 		}
 		return []ownEvent{base}
-	case rouse.WallOpened, rouse.WallClosed:
+	case rouse.WallOpened, rouse.WallHalfOpen, rouse.WallClosed:
 		var wall rouse.Wall
 		if json.Unmarshal(e.Data, &wall) != nil {
 			return nil

@@ -48,6 +48,7 @@ func agentRoutes(sessions Orchestrators) *http.ServeMux {
 		"POST /rouse/v1/sessions/{id}/rescue":  launched,
 		"GET /rouse/v1/rescues/{id}":           free, // the handler looks whose it is
 		"POST /rouse/v1/launch":                free,
+		"GET /rouse/v1/preflight":              free, // what to launch on is asked before launching
 		"POST /prompt_async":                   free,
 		"POST /session/{id}/prompt_async":      launched,
 		"POST /session/{id}/message":           launched,

@@ -94,6 +94,7 @@ func (b *builder) provider(id string, pf *providerFile, source string) *Provider
 		p.Unusable = "its baseURL is not an http or https address"
 		b.warn(path+".options.baseURL", "the provider "+quote(id)+" cannot be used: "+p.Unusable)
 	case !b.hasKey(p, pf) && (k.BaseURL == p.BaseURL || b.declared(path+".options.apiKey")):
+		p.NoKey = true
 		p.Unusable = "no key was found: run `rouse auth login " + id + "`"
 		if len(p.Env) > 0 {
 			p.Unusable += " or set " + p.Env[0]

@@ -48,6 +48,8 @@ type Provider struct {
 	Drill bool
 	// Unusable says in a sentence why it cannot take work; empty when it can.
 	Unusable string
+	// NoKey: Unusable, and only for want of a key.
+	NoKey bool
 
 	key func(context.Context) (string, error)
 }

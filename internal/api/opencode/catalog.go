@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"net/http"
+	"time"
 
 	"rouse"
 	"rouse/internal/config"
@@ -117,9 +118,46 @@ func (h *Handler) configProviders(w http.ResponseWriter, _ *http.Request) {
 	h.ok(w, fact{"providers": list, "default": defaults})
 }
 
+// wireQuota marks a provider, or one model or family of it, that stands behind
+// a usage limit.
+type wireQuota struct {
+	ProviderID string      `json:"providerID"`
+	ModelID    *string     `json:"modelID"` // null: the whole account
+	Limit      *string     `json:"limit"`
+	ResetAt    *int64      `json:"resetAt"` // ms; null when the provider does not say
+	Confidence *string     `json:"confidence"`
+	Class      rouse.Class `json:"class"`
+	State      string      `json:"state"` // open, half_open
+}
+
+func renderQuota(walls []rouse.Wall) []wireQuota {
+	out := []wireQuota{}
+	text := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return &s
+	}
+	for i := range walls {
+		w := &walls[i]
+		q := wireQuota{ProviderID: w.Provider, ModelID: text(w.Model), Limit: text(w.LimitName), Confidence: text(w.Confidence), Class: w.Class, State: w.StateAt(time.Now())}
+		if at := millis(w.ResetAt); at != 0 {
+			q.ResetAt = &at
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
 // providers lists the configured providers and, without their models, those
 // that need nothing but a key. unusable says why one takes no work.
-func (h *Handler) providers(w http.ResponseWriter, _ *http.Request) {
+// quota marks what stands behind a usage limit.
+func (h *Handler) providers(w http.ResponseWriter, r *http.Request) {
+	walls, err := h.deps.Store.Walls(r.Context())
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
 	all, defaults, connected, unusable := []wireProvider{}, map[string]string{}, []string{}, map[string]string{}
 	seen := map[string]bool{}
 	for _, p := range h.deps.Config().Providers {
@@ -139,7 +177,7 @@ func (h *Handler) providers(w http.ResponseWriter, _ *http.Request) {
 			all = append(all, wireProvider{ID: k.ID, Name: k.Name, Source: "custom", Env: notNil(k.Env), Options: fact{}, Models: map[string]wireCatalogEntry{}})
 		}
 	}
-	h.ok(w, fact{"all": all, "default": defaults, "connected": connected, "unusable": unusable})
+	h.ok(w, fact{"all": all, "default": defaults, "connected": connected, "unusable": unusable, "quota": renderQuota(walls)})
 }
 
 type wireAgent struct {

@@ -53,7 +53,7 @@ func renderMessageError(e *rouse.MessageError) *wireError {
 	if w.Data.Message == "" {
 		w.Data.Message = failureText(f)
 	}
-	if f.Status != 0 || f.Source == "provider_http" || f.Source == "acp_error" {
+	if f.Status != 0 || f.Source == "provider_http" || f.Source == rouse.SourceWall || f.Source == "acp_error" {
 		w.Name = "APIError"
 		w.Data.IsRetryable = &f.Retryable
 	}
