@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"rouse"
 	"rouse/internal/client"
 	"rouse/internal/config"
 )
@@ -57,6 +59,22 @@ type catalog struct {
 	Agents    []agentJSON
 }
 
+// limited says which limit stands in the way, of what, and until when.
+func limited(q client.Quota) string {
+	s := strings.TrimSpace(q.Limit + " usage limit")
+	if q.Class == rouse.ClassBilling {
+		s = "billing limit"
+	}
+	if q.ModelID != "" {
+		s += " of " + q.ModelID
+	}
+	var reset time.Time
+	if q.ResetAt > 0 {
+		reset = time.UnixMilli(q.ResetAt)
+	}
+	return s + ", resets " + until(reset, time.Now())
+}
+
 // catalog asks the server, or the configuration where no server runs.
 func (a *app) catalog() (*catalog, error) {
 	cl, err := a.client()
@@ -87,7 +105,7 @@ func (a *app) catalog() (*catalog, error) {
 		}
 		for _, q := range list.Quota {
 			if q.ProviderID == p.ID {
-				reason = strings.TrimSpace("usage limit " + q.Limit)
+				reason = limited(q)
 			}
 		}
 		out.Providers = append(out.Providers, providerJSON{p.ID, p.Name, p.Source, usable, reason, len(p.Models), full(p.Env)})

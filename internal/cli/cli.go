@@ -41,6 +41,9 @@ type root struct {
 	Models     modelsCmd     `cmd:"" help:"List models."`
 	Providers  providersCmd  `cmd:"" help:"List providers and whether each can take work."`
 	Agents     agentsCmd     `cmd:"" help:"List agents."`
+	Walls      wallsCmd      `cmd:"" help:"List usage limits that are known to stand, and close them."`
+	Preflight  preflightCmd  `cmd:"" help:"Ask whether a model can take work now."`
+	Explain    explainCmd    `cmd:"" help:"Say what Rouse makes of evidence."`
 	Auth       authCmd       `cmd:"" help:"Keep the keys of providers."`
 	Tokens     tokenCmd      `cmd:"" name:"token" help:"Print the token of the data folder's server."`
 	Doctor     doctorCmd     `cmd:"" help:"Check this installation and say what to do."`

@@ -306,10 +306,13 @@ type ProviderModel struct {
 
 // Quota marks a provider that said it takes no work until a time.
 type Quota struct {
-	ProviderID string `json:"providerID"`
-	ModelID    string `json:"modelID"`
-	Limit      string `json:"limit"`
-	ResetAt    int64  `json:"resetAt"`
+	ProviderID string      `json:"providerID"`
+	ModelID    string      `json:"modelID"` // "": the whole account
+	Limit      string      `json:"limit"`
+	ResetAt    int64       `json:"resetAt"` // ms; 0: not said
+	Confidence string      `json:"confidence"`
+	Class      rouse.Class `json:"class"`
+	State      string      `json:"state"` // open, half_open
 }
 
 // Providers is the answer of GET /provider.

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"time"
+
+	"rouse"
+	"rouse/internal/limits"
+)
+
+type explainCmd struct {
+	Limits explainLimitsCmd `cmd:"" help:"Say what a provider's failure means, and why."`
+}
+
+type explainLimitsCmd struct {
+	File string `arg:"" optional:"" help:"File with one case or an array of cases; - or nothing is stdin." placeholder:"FILE"`
+}
+
+func (explainLimitsCmd) Help() string {
+	return `Reads evidence as JSON and prints a line of JSON for each case: class, whether
+waiting or a person is needed, when capacity returns, how sure that is, and the
+rule that decided. No server and no network are needed. A case has a channel
+(http, sse, acp_error, acp_update, sdk_event, stderr, text) and what came over
+it; provider, agent, at, host_zone, trusted and bind are optional, and at is
+now where it is missing.
+
+Examples:
+  echo '{"channel":"text","trusted":true,"provider":"anthropic","host_zone":"Europe/Berlin",
+    "text":"You'"'"'ve hit your limit · resets 2am"}' | rouse explain limits
+  echo '{"channel":"http","provider":"openai","http":{"status":429,"headers":{"retry-after":"30"},
+    "body":"{\"error\":{\"code\":\"rate_limit_exceeded\"}}"}}' | rouse explain limits -`
+}
+
+// explanation is a finding as it is printed; what is unknown is null.
+type explanation struct {
+	ID            string      `json:"id"`
+	Class         rouse.Class `json:"class"`
+	Terminal      bool        `json:"terminal"`
+	ResetAt       stamp       `json:"reset_at"`
+	ResetSource   *string     `json:"reset_source"`
+	Confidence    string      `json:"confidence"`
+	ProviderLabel string      `json:"provider_label"`
+	Model         *string     `json:"model"`
+	LimitName     *string     `json:"limit_name"`
+	Why           string      `json:"why"`
+}
+
+func explain(c limits.Case) explanation {
+	f := limits.Classify(c.Evidence)
+	return explanation{ID: c.ID, Class: f.Class, Terminal: f.Terminal, ResetAt: stamp(f.ResetAt), ResetSource: known(f.ResetSource), Confidence: f.Confidence,
+		ProviderLabel: f.ProviderLabel, Model: known(f.Model), LimitName: known(f.LimitName), Why: f.Why}
+}
+
+// known is null for what is not known.
+func known(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// Run explains.
+func (c *explainLimitsCmd) Run(a *app) error {
+	var from io.Reader = a.in
+	if c.File != "" && c.File != "-" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return usage("%s: the file cannot be opened", c.File)
+		}
+		defer f.Close()
+		from = f
+	}
+	cases, err := limits.ReadCases(from, time.Now())
+	if err != nil {
+		return err // Invalid: a mistake in what was given
+	}
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	for _, one := range cases {
+		if err := enc.Encode(explain(one)); err != nil {
+			return rouse.Wrap("cli: print", err)
+		}
+	}
+	return nil
+}
