@@ -39,6 +39,8 @@ type Medic struct {
 	bell  chan struct{}
 }
 
+const tryAgain = time.Second
+
 // VerifyWait is how long a woken session has to show progress.
 const VerifyWait = 60 * time.Second
 
@@ -164,7 +166,7 @@ func (m *Medic) take() []string {
 // until ctx ends; a rescue that is cut off is continued by the next start.
 func (m *Medic) Serve(ctx context.Context) error {
 	left, err := m.store.RunningRescues(ctx)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		return rouse.Wrap("recovery: serve", err)
 	}
 	var wg sync.WaitGroup
@@ -184,28 +186,39 @@ func (m *Medic) Serve(ctx context.Context) error {
 	}
 }
 
-// run takes a rescue to its end.
+// run takes a rescue to its end. While the database refuses, it waits and tries
+// the same step again: each step happens once under its key.
 func (m *Medic) run(ctx context.Context, id string) {
-	for {
+	for ctx.Err() == nil {
 		r, err := m.store.Rescue(ctx, id)
-		if err != nil {
-			if ctx.Err() == nil {
-				m.log.Error("recovery.read", "rescue", id, "err", err)
+		if err == nil {
+			step := Next(r)
+			if step == DoEnd {
+				m.sessions.Kick(r.SessionID)
+				return
 			}
-			return
-		}
-		step := Next(r)
-		if step == DoEnd {
-			m.sessions.Kick(r.SessionID)
-			return
-		}
-		if err := m.do(ctx, r, step); err != nil {
-			if ctx.Err() != nil {
-				return // the next start goes on
+			if err = m.do(ctx, r, step); err != nil && rouse.KindOf(err) != rouse.Unavailable {
+				m.log.Warn("recovery.failed", "rescue", id, "session", r.SessionID, "step", step, "err", err)
+				err = m.fail(ctx, r, step, err)
 			}
-			m.log.Warn("recovery.failed", "rescue", id, "session", r.SessionID, "step", step, "err", err)
-			m.fail(ctx, r, step, err)
 		}
+		switch {
+		case err == nil:
+		case rouse.KindOf(err) == rouse.NotFound: // the session was deleted, and its rescues with it
+			return
+		default:
+			m.pause(ctx)
+		}
+	}
+}
+
+// pause is between two tries of a step that could not be stored.
+func (m *Medic) pause(ctx context.Context) {
+	t := time.NewTimer(tryAgain)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -263,16 +276,14 @@ func (m *Medic) reached(ctx context.Context, r *rouse.Rescue, stage, detail stri
 }
 
 // fail ends a rescue; the queue is released.
-func (m *Medic) fail(ctx context.Context, r *rouse.Rescue, step Step, cause error) {
+func (m *Medic) fail(ctx context.Context, r *rouse.Rescue, step Step, cause error) error {
 	why := rouse.SafeMessage(cause)
 	if why == "" {
 		why = "something went wrong inside the server"
 	}
 	stage := map[Step]string{DoAbort: rouse.StageAborted, DoVerify: rouse.StageIdle, DoPrompt: rouse.StagePrompted, DoWatch: rouse.StageGenerating}[step]
 	r.Status = rouse.RescueFailed
-	if err := m.put(ctx, r, stage, false, why); err != nil && ctx.Err() == nil {
-		m.log.Error("recovery.write", "rescue", r.ID, "err", err)
-	}
+	return m.put(ctx, r, stage, false, why)
 }
 
 func (m *Medic) put(ctx context.Context, r *rouse.Rescue, stage string, ok bool, detail string) error {

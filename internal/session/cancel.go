@@ -31,6 +31,9 @@ func (ln *lane) cancelTurn(m cancelled) {
 	crash.At(crash.CancelBefore)
 	ln.step(a, rungRequested, m.reason, store.Promise)
 	crash.At(crash.CancelAfter)
+	if ln.turn != a { // it was not this server's any more
+		return
+	}
 	a.unwanted.Store(true)
 	for _, r := range a.requests {
 		reply := rouse.Reply{Verb: rouse.ReplyCancelled, By: "cancel"}

@@ -14,7 +14,7 @@ func (ln *lane) commit() { ln.commitAs(store.Lazy) }
 
 func (ln *lane) commitAs(d store.Durability) error {
 	a := ln.turn
-	if len(a.pending) == 0 {
+	if a == nil || len(a.pending) == 0 {
 		return nil
 	}
 	if ln.down {

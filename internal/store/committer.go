@@ -179,6 +179,11 @@ func (c *committer) commit(tx *Tx, batch []*op) error {
 	if err := c.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
+	if c.s.fault != nil {
+		if err := c.s.fault(); err != nil {
+			return err
+		}
+	}
 	if len(batch) == 1 { // no savepoint: its error is the batch's
 		o := batch[0]
 		if o.err = guarded(tx, o.fn); o.err != nil {

@@ -73,6 +73,7 @@ func (tx *Tx) DeleteSession(s *rouse.Session) error {
 		`DELETE FROM todos WHERE session = $1`,
 		`DELETE FROM notices WHERE session = $1`,
 		`DELETE FROM verdicts WHERE session = $1`,
+		`DELETE FROM rescues WHERE session = $1`,
 		`DELETE FROM incidents WHERE session = $1`,
 		`DELETE FROM sessions WHERE id = $1`,
 	} {

@@ -30,6 +30,9 @@ type Options struct {
 	// BackupDir is where a copy is put before a migration; "" is beside the
 	// database.
 	BackupDir string
+	// Fault, when set, is asked before each commit; an error refuses it as a
+	// broken disk would. For drills and simulations.
+	Fault func() error
 	// Readers is the number of read connections; default 4.
 	Readers int
 	// Logger gets one line per failed commit; nil is slog.Default.
@@ -41,6 +44,7 @@ type Store struct {
 	path      string
 	log       *slog.Logger
 	committed func([]rouse.Event)
+	fault     func() error
 
 	write *sql.DB // one connection
 	read  *sql.DB
@@ -81,7 +85,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 		return nil, errors.Join(failure(opName, err), write.Close())
 	}
 	s := &Store{
-		path: path, log: log, committed: opt.Committed, write: write, read: read,
+		path: path, log: log, committed: opt.Committed, fault: opt.Fault, write: write, read: read,
 		queue: make(chan *op, 1024), done: make(chan struct{}),
 	}
 	if err := s.recount(ctx); err != nil {

@@ -1,0 +1,178 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"rouse"
+	"rouse/internal/store"
+)
+
+// tally is what the log says of one turn.
+type tally struct{ queued, dispatched, settled int }
+
+// check holds the log and the rows against what was promised.
+func (s *sim) check() string {
+	ctx := context.Background()
+	turns := map[string]*tally{}
+	last := int64(0)
+	active := map[string]string{} // session -> dispatched, unsettled turn
+	held := map[string]string{}   // session -> rescue that holds its queue
+	for after := int64(0); ; {
+		events, cursor, err := s.w.store.Events(ctx, after, store.EventFilter{}, 2000)
+		if err != nil {
+			return err.Error()
+		}
+		for i := range events {
+			e := &events[i]
+			if e.Seq != last+1 {
+				return fmt.Sprintf("gap in the log: %d follows %d", e.Seq, last)
+			}
+			last = e.Seq
+			if p := follow(e, turns, active); p != "" {
+				return p
+			}
+			if p := s.followRescue(ctx, e, held); p != "" {
+				return p
+			}
+		}
+		if cursor == after {
+			break
+		}
+		after = cursor
+	}
+	for id, t := range turns {
+		if t.dispatched > 1 || t.settled > 1 || t.dispatched < t.settled {
+			return fmt.Sprintf("turn %s: queued %d, dispatched %d, settled %d times", id, t.queued, t.dispatched, t.settled)
+		}
+	}
+	for id, sessionID := range s.promised {
+		if s.gone[sessionID] {
+			continue
+		}
+		if p := s.checkTurn(ctx, id, sessionID, turns[id]); p != "" {
+			return p
+		}
+	}
+	for _, id := range s.sessions {
+		if p := s.checkSession(ctx, id); p != "" {
+			return p
+		}
+	}
+	return ""
+}
+
+// follow replays one event: a session runs one turn at a time.
+func follow(e *rouse.Event, turns map[string]*tally, active map[string]string) string {
+	t := turns[e.TurnID]
+	if t == nil {
+		t = &tally{}
+		turns[e.TurnID] = t
+	}
+	switch e.Type {
+	case rouse.TurnQueuedEvent:
+		t.queued++
+	case rouse.TurnRunningEvent:
+		if e.MessageID == "" { // goes on after a retry's wait
+			break
+		}
+		t.dispatched++
+		if other := active[e.SessionID]; other != "" {
+			return fmt.Sprintf("turn %s was dispatched while %s ran", e.TurnID, other)
+		}
+		active[e.SessionID] = e.TurnID
+	case rouse.TurnSettledEvent:
+		t.settled++
+		if active[e.SessionID] != e.TurnID {
+			return fmt.Sprintf("turn %s was settled, %q ran", e.TurnID, active[e.SessionID])
+		}
+		delete(active, e.SessionID)
+	case rouse.SessionDeleted:
+		delete(active, e.SessionID)
+	}
+	return ""
+}
+
+// followRescue checks that a rescue's own prompt is the only one dispatched
+// while it holds the queue.
+func (s *sim) followRescue(ctx context.Context, e *rouse.Event, held map[string]string) string {
+	switch e.Type {
+	case rouse.RescueStaged:
+		var r rouse.Rescue
+		if err := json.Unmarshal(e.Data, &r); err != nil {
+			return err.Error()
+		}
+		if held[e.SessionID] = r.ID; r.Status != rouse.RescueRunning {
+			delete(held, e.SessionID)
+		}
+	case rouse.SessionDeleted:
+		delete(held, e.SessionID)
+	case rouse.TurnRunningEvent:
+		if e.MessageID == "" || held[e.SessionID] == "" || s.gone[e.SessionID] {
+			break
+		}
+		if t, err := s.w.store.Turn(ctx, e.TurnID); err != nil || t.Rescue != held[e.SessionID] {
+			return fmt.Sprintf("turn %s was dispatched while rescue %s held the queue (%v)", e.TurnID, held[e.SessionID], err)
+		}
+	}
+	return ""
+}
+
+func (s *sim) checkTurn(ctx context.Context, id, sessionID string, t *tally) string {
+	turn, err := s.w.store.Turn(ctx, id)
+	if err != nil {
+		return fmt.Sprintf("an accepted prompt is lost: turn %s of %s: %v", id, sessionID, err)
+	}
+	if !turn.State.Settled() || t == nil || t.settled != 1 {
+		return fmt.Sprintf("turn %s is %s, log %+v", id, turn.State, t)
+	}
+	return ""
+}
+
+// checkSession looks at what must hold of an idle session.
+func (s *sim) checkSession(ctx context.Context, id string) string {
+	row, err := s.w.store.Session(ctx, id)
+	if err != nil {
+		return fmt.Sprintf("session %s: %v", id, err)
+	}
+	if row.Running != "" || row.Queued != 0 || row.WaitingFor != "" || row.Rescue != "" {
+		return fmt.Sprintf("session %s is not at rest: %+v", id, row)
+	}
+	page, err := s.w.store.Messages(ctx, store.MessageQuery{SessionID: id})
+	if err != nil {
+		return err.Error()
+	}
+	if len(page.Entries) != row.Messages {
+		return fmt.Sprintf("session %s counts %d messages and has %d", id, row.Messages, len(page.Entries))
+	}
+	answered := map[string]int{}
+	for _, e := range page.Entries {
+		if e.Message.Role == rouse.Assistant {
+			answered[e.Message.TurnID]++
+			if e.Message.Completed.IsZero() {
+				return fmt.Sprintf("message %s is not completed", e.Message.ID)
+			}
+		}
+		for _, p := range e.Parts {
+			if strings.Contains(p.Text, "from another turn") {
+				return fmt.Sprintf("an update of another generation got into %s", e.Message.ID)
+			}
+			if p.Open {
+				return fmt.Sprintf("part %s (%s) of %s is open", p.ID, p.Kind, e.Message.ID)
+			}
+		}
+	}
+	for _, e := range page.Entries {
+		if m := e.Message; m.Role == rouse.User && m.TurnID != "" && answered[m.TurnID] == 0 {
+			return fmt.Sprintf("turn %s has no answer, not even an error", m.TurnID)
+		}
+	}
+	for _, kind := range []string{rouse.ForPermission, rouse.ForQuestion} {
+		if open, err := s.w.store.Requests(ctx, id, kind); err != nil || len(open) > 0 {
+			return fmt.Sprintf("open requests in an idle session: %v %v", open, err)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,8 @@
+// Package sim has no code of its own: its tests drive lanes, recovery and the
+// watch from a seed, in virtual time, with a real database and the drill
+// engine, through prompts, answers, aborts, pauses, rescues, refusing disks,
+// restarts and crashes, and then check what must hold under any interleaving.
+//
+//	make sim SEED=42     replays one failing seed
+//	make mutants         breaks rules on purpose; each must be noticed
+package sim
