@@ -9,7 +9,9 @@ LDFLAGS := -s -w -X rouse.Version=$(VERSION)
 STATIC  := $(GO) tool -modfile=tools/go.mod staticcheck
 SECTION  = @printf '\n==== %s (%s)\n' "$(1)" "$$(date -u +%H:%M:%S)"
 
-.PHONY: build run check test bench fmt lint unit race peers clean
+SIM_CHECKS ?= 1000
+
+.PHONY: sim mutants build run check test bench fmt lint unit race peers clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/rouse ./cmd/rouse
@@ -32,6 +34,15 @@ check: lint unit
 race:
 	$(call SECTION,tests with the race detector)
 	$(GO) test -race -short -timeout 20m ./...
+
+# A thousand runs of about a hundred steps; SEED=n replays the one that failed.
+sim:
+	$(call SECTION,simulation)
+	$(GO) test -count=1 -run TestSimulation -timeout 20m ./internal/sim -rapid.checks=$(SIM_CHECKS) $(if $(SEED),-rapid.seed=$(SEED))
+
+# Breaks rules on purpose; each must be noticed by the simulation.
+mutants:
+	$(GO) run ./internal/sim/mutants
 
 peers: build
 	$(call SECTION,real clients)

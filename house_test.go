@@ -46,11 +46,13 @@ var plan = map[string]room{
 	"internal/client":       {goroutines: true},
 	"internal/cli":          {imports: []string{"internal/client", "internal/crash", "internal/config", "internal/daemon", "internal/drill", "internal/limits"}, goroutines: true},
 
-	"internal/drill":  {imports: []string{"internal/client", "internal/engine"}, goroutines: true},
-	"internal/daemon": {imports: []string{"*"}, goroutines: true},
-	"cmd/rouse":       {imports: []string{"internal/cli"}},
-	"test":            {}, // real clients; test files only
-	"bench":           {imports: []string{"*"}, goroutines: true},
+	"internal/drill":       {imports: []string{"internal/client", "internal/engine"}, goroutines: true},
+	"internal/daemon":      {imports: []string{"*"}, goroutines: true},
+	"internal/sim":         {}, // tests only
+	"internal/sim/mutants": {imports: []string{"internal/proc"}},
+	"cmd/rouse":            {imports: []string{"internal/cli"}},
+	"test":                 {}, // real clients; test files only
+	"bench":                {imports: []string{"*"}, goroutines: true},
 }
 
 // exclusive names packages that only some rooms may import.

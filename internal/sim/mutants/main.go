@@ -1,0 +1,129 @@
+// Command mutants breaks rules of the house on purpose, one at a time and in
+// memory only, and runs the simulation: each break must be noticed. It exits 1
+// if one was not.
+//
+//	go run ./internal/sim/mutants [name …]
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"rouse/internal/proc"
+)
+
+// mutant replaces text in one file.
+type mutant struct{ name, file, old, new string }
+
+var mutants = []mutant{
+	{"drop the generation check", "internal/session/fold.go",
+		"if a == nil || u.Generation != a.turn.Generation {", "if a == nil {"},
+	{"settle twice", "internal/session/settle.go",
+		"\tln.release(a)\n", "\t_ = ln.write(store.Promise, func(tx *store.Tx) error {\n\t\ts, err := tx.Session(ln.id)\n\t\tif err != nil {\n\t\t\treturn err\n\t\t}\n\t\tt := a.turn\n\t\treturn finishTurn(tx, s, &t, e)\n\t})\n\tln.release(a)\n"},
+	{"skip the lease check", "internal/store/turn.go",
+		"if s.Running != turnID || s.RunningBoot != boot {", "if false {"},
+	{"skip the settled check with it", "internal/store/turn.go",
+		"if t.Boot != boot || t.State.Settled() {", "if false {"},
+	{"run the queue during a rescue", "internal/store/turn.go",
+		"if s.Rescue == \"\" {", "if true {"},
+	{"dispatch while a settled turn's engine still works", "internal/session/lane.go",
+		"if ln.turn != nil || ln.draining != nil || ln.down {", "if ln.turn != nil || ln.down {"},
+	{"forget queued prompts at the start", "internal/session/session.go",
+		"\t\tl.post(id, kick{})\n\t}\n\t<-ctx.Done()", "\t\t_ = id\n\t}\n\t<-ctx.Done()"},
+	{"leave requests open at the end of a turn", "internal/session/finish.go",
+		"for i := range requests {", "for i := range requests[:0] {"},
+	{"accept a key twice", "internal/store/start.go",
+		"if prior, err := tx.replay(in); prior != nil || err != nil {", "if prior, err := tx.replay(in); err != nil {"},
+	{"lose a refused settle", "internal/session/settle.go",
+		"if a.claimed == nil {\n\t\ta.claimed = &e\n\t}", "_ = a.claimed"},
+	{"give a rolled back write its sequence numbers", "internal/store/committer.go",
+		"tx.seq, tx.partN, tx.events = seq, part, tx.events[:events]", "tx.partN, tx.events = part, tx.events[:events]"},
+	{"let a lone refused write keep its sequence numbers", "internal/store/committer.go",
+		"tx.seq, tx.partN, tx.events = c.s.seq.Load(), c.s.parts, nil", "tx.partN, tx.events = c.s.parts, nil"},
+}
+
+func main() {
+	bad := 0
+	for _, m := range mutants {
+		if len(os.Args) > 1 && !slices.Contains(os.Args[1:], m.name) {
+			continue
+		}
+		noticed, why, err := m.run()
+		switch {
+		case err != nil:
+			bad++
+			fmt.Printf("error    %s: %v\n", m.name, err)
+		case !noticed:
+			bad++
+			fmt.Printf("LIVES    %s\n", m.name)
+		default:
+			fmt.Printf("noticed  %s: %s\n", m.name, why)
+		}
+	}
+	if bad > 0 {
+		os.Exit(1)
+	}
+}
+
+// run runs the simulation with the mutant in place of the file.
+func (m mutant) run() (noticed bool, why string, err error) {
+	dir, err := os.MkdirTemp("", "mutant-")
+	if err != nil {
+		return false, "", err
+	}
+	defer os.RemoveAll(dir)
+	src, err := os.ReadFile(m.file)
+	if err != nil {
+		return false, "", err
+	}
+	if strings.Count(string(src), m.old) != 1 {
+		return false, "", fmt.Errorf("its text is not once in %s: mend the mutant", m.file)
+	}
+	mutated, overlay := filepath.Join(dir, "file.go"), filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(mutated, []byte(strings.Replace(string(src), m.old, m.new, 1)), 0o600); err != nil {
+		return false, "", err
+	}
+	real, err := filepath.Abs(m.file)
+	if err != nil {
+		return false, "", err
+	}
+	plan, err := json.Marshal(map[string]map[string]string{"Replace": {real: mutated}})
+	if err != nil {
+		return false, "", err
+	}
+	if err := os.WriteFile(overlay, plan, 0o600); err != nil {
+		return false, "", err
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return false, "", err
+	}
+	res, err := proc.Run(context.Background(), proc.Command{Dir: cwd, Timeout: 5 * time.Minute, Argv: []string{"go", "test", "-overlay", overlay,
+		"-run", "TestSimulation", "-rapid.checks=400", "-rapid.shrinktime=1s", "-rapid.nofailfile", "-timeout", "4m", "./internal/sim"}})
+	if err != nil {
+		return false, "", err
+	}
+	if strings.Contains(res.Output, "[build failed]") {
+		return false, "", fmt.Errorf("does not build: %s", res.Output)
+	}
+	return res.Exit != 0, reason(res.Output), nil
+}
+
+// reason is the finding in a failed run's output.
+func reason(out string) string {
+	for line := range strings.Lines(out) {
+		if _, why, ok := strings.Cut(line, "after "); ok && strings.Contains(line, "[rapid] failed") {
+			return strings.TrimSpace(why)
+		}
+		if strings.HasPrefix(line, "panic:") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return "failed"
+}
