@@ -93,7 +93,7 @@ var deviations = map[string]deviation{
 
 	"turn-hang-abort":      {why: "stored before announced, idle once; no message of the assistant before the model said anything", events: begun + stopped},
 	"turn-hangnohdr-abort": {why: "as turn-hang-abort", events: begun + stopped},
-	"turn-hangmid-abort":   {why: "stored before announced, idle once", events: begun + step + " part:text delta part:text" + stopped},
+	"turn-hangmid-abort":   {why: "stored before announced, idle once; while it hung, the stored text was what had been streamed (opencode shows \"\" until the part ends)", events: begun + step + " part:text delta part:text" + stopped},
 	"turn-drip-abort":      {why: "as turn-hangmid-abort", events: begun + step + " part:text delta part:text" + stopped},
 	"turn-slowtool-abort":  {why: "as turn-hangmid-abort", events: begun + step + " part:tool:pending part:tool:running part:tool:completed" + stopped},
 
@@ -114,4 +114,10 @@ var deviations = map[string]deviation{
 	"summarize-messages": {why: "as fork-messages; the summary's own messages are compared by their events", body: true},
 	"flow-shell": {why: "busy is said when the turn runs, after its prompt is stored",
 		events: begun + " message.updated:assistant part:tool:running part:tool:completed message.updated:assistant session.status:idle session.idle"},
+
+	"turn-queue-busy":  {why: "abort ends the running turn only; opencode drops the prompts that wait behind it"},
+	"turn-queue-drain": {why: "idle is said when nothing waits any more"},
+	"cors-preflight":   {why: "CORS is off unless an origin is configured; then it is as recorded"},
+	"auth-bearer":      {why: "the token is also accepted as Bearer, with any user name, and a refusal has a JSON body"},
+	"auth-wrong-user":  {why: "as auth-bearer"},
 }
