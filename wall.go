@@ -114,7 +114,7 @@ func (w *Wall) StateAt(now time.Time) string {
 // provider after the reset. What has no reset falls to the first turn that was
 // begun after the refusal; billing to a person's or a forced one only.
 func (w *Wall) FallsTo(t *Turn) bool {
-	if t.State != TurnCompleted || t.Kind == TurnShell || t.Model.Provider != w.Provider || t.Started.Before(w.RefusedAt) {
+	if t.State != TurnCompleted || t.Kind == TurnShell || t.Model.Provider != w.Provider || !t.Started.After(w.RefusedAt) {
 		return false
 	}
 	switch {

@@ -109,6 +109,7 @@ func (r *run) lateAnswer() engine.Outcome {
 
 func (r *run) quota() engine.Outcome {
 	out := failed(rouse.ClassQuota, rouse.CodeQuota, "5-hour usage limit reached")
+	out.Failure.LimitModel = r.p.Model.Model // the other modes go on
 	out.Failure.LimitName, out.Failure.ResetAt = "5 hour", time.Now().Add(5*time.Hour).Truncate(time.Second)
 	return out
 }

@@ -139,7 +139,7 @@ func (l *Lanes) moveWalls(tx *store.Tx, s *rouse.Session, t *rouse.Turn) (news w
 			err, news.freed = tx.EmitWall(w, s), true
 		case refused && w.Same(&fresh):
 			fresh.ID, fresh.OpenedAt, fresh.Refusals, parked = w.ID, w.OpenedAt, w.Refusals, true
-			if !t.Started.Before(w.RefusedAt) { // else it was under way when the wall was found
+			if t.Started.After(w.RefusedAt) { // else it was under way when the wall was found
 				fresh.Refusals++
 			}
 			fresh.ProbeTurn, fresh.ProbeSession = w.ProbeTurn, w.ProbeSession
