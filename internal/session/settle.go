@@ -92,6 +92,9 @@ func (ln *lane) settleClaim() {
 // write is tried again from memory.
 func (ln *lane) settle(e end) {
 	a := ln.turn
+	if a == nil { // lost to another writer meanwhile
+		return
+	}
 	now := time.Now()
 	if e.state == rouse.TurnFailed && e.failure != nil && e.failure.Class == "" {
 		e.failure.Class = rouse.ClassNone
