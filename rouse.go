@@ -6,10 +6,7 @@
 // package is the language they speak there.
 package rouse
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // Version is the product's version as `rouse version` prints it. The build
 // overwrites it with -ldflags "-X rouse.Version=…".
@@ -152,14 +149,4 @@ func wild(p, s string) bool {
 		j++
 	}
 	return j == len(p)
-}
-
-// oneOf is the validation of every string enumeration here.
-func oneOf[T ~string](field string, v T, allowed ...T) error {
-	for _, a := range allowed {
-		if v == a {
-			return nil
-		}
-	}
-	return Errorf(Invalid, "validate", "%s %q: use one of %s", field, string(v), fmt.Sprint(allowed))
 }
