@@ -143,7 +143,7 @@ func (o *own) admitLaunch(ctx context.Context, agent string, named rouse.ModelRe
 		return err
 	}
 	body := wallOpen{Name: "WallOpen"}
-	body.Data.Message, body.Data.Wall = wallSentence(w, now)+"; nothing was launched. Wait, use another model, or force it.", wallRow(w, now)
+	body.Data.Message, body.Data.Wall = wallSentence(w, now)+"; nothing was launched. Wait for it, use another model, or force it.", wallRow(w, now)
 	return &statusError{status: http.StatusConflict, body: body, text: body.Data.Message}
 }
 

@@ -29,6 +29,8 @@ func (launchCmd) Help() string {
 	return `Creates a session, prompts it and waits until it really generates: the first
 text, reasoning or tool call of this turn, or its end. Prints the session's id.
 A launch that does not generate exits with 6 and says why; its session stays.
+Behind a usage limit that is known to stand nothing is launched: it exits with 4
+(see rouse walls), unless --force is given.
 Nobody answers in a launched session: questions are denied, and what would ask
 for a permission is rejected, unless --auto is given.
 
@@ -75,6 +77,9 @@ func (c *launchCmd) Run(a *app) error {
 	if failed, ok := client.Failed(err); ok {
 		return c.failed(a, failed, err)
 	}
+	if r, ok := client.RefusalOf(err); ok && r.Name == "WallOpen" {
+		return c.walled(a, r, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -100,6 +105,16 @@ func (c *launchCmd) failed(a *app, f client.LaunchFailure, err error) error {
 		fmt.Fprintln(a.out, f.Session)
 	}
 	return &exit{exitNotGenerating, rouse.Errorf(rouse.Upstream, "launch", "session %s does not generate: %s", f.Session, firstText(f.Message, say(err)))}
+}
+
+// walled says what stands in the way; nothing was made.
+func (c *launchCmd) walled(a *app, r *client.Refusal, err error) error {
+	if c.JSON {
+		if err := a.printJSON(map[string]json.RawMessage{"error": r.Data}); err != nil {
+			return err
+		}
+	}
+	return &exit{exitWall, rouse.Errorf(rouse.Conflict, "launch", "%s With --force it is launched all the same.", say(err))}
 }
 
 // prompt reads the prompt from the arguments or --prompt-file, not both.
