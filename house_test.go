@@ -39,6 +39,7 @@ var plan = map[string]room{
 	"internal/engine/enginetest": {imports: []string{"internal/engine"}, goroutines: true},
 
 	"internal/recovery": {imports: []string{"internal/crash", "internal/proc", "internal/store"}, goroutines: true},
+	"internal/watch":    {imports: []string{"internal/store"}},
 	"internal/session":  {imports: []string{"internal/crash", "internal/engine", "internal/feed", "internal/store"}, goroutines: true},
 
 	"internal/api":          {imports: []string{"internal/config", "internal/feed", "internal/recovery", "internal/routing", "internal/session", "internal/store"}},

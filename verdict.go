@@ -2,6 +2,7 @@ package rouse
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -12,6 +13,7 @@ type VerdictCode string
 // The codes, in the order in which they are looked for: the first that fits
 // masks those below it.
 const (
+	WaitingQuota       VerdictCode = "waiting_quota" // says more than settled:failed
 	SettledCompleted   VerdictCode = "settled:completed"
 	SettledFailed      VerdictCode = "settled:failed"
 	SettledCancelled   VerdictCode = "settled:cancelled"
@@ -19,7 +21,6 @@ const (
 	Orphaned           VerdictCode = "orphaned"
 	WaitingPermission  VerdictCode = "waiting_permission"
 	WaitingQuestion    VerdictCode = "waiting_question"
-	WaitingQuota       VerdictCode = "waiting_quota"
 	Retrying           VerdictCode = "retrying"
 	Unresponsive       VerdictCode = "unresponsive"
 	NeverStarted       VerdictCode = "never_started"
@@ -35,6 +36,11 @@ func SettledVerdict(outcome TurnState) VerdictCode {
 		return ""
 	}
 	return VerdictCode("settled:" + string(outcome))
+}
+
+// Over says that the code is about a session in which nothing runs.
+func (c VerdictCode) Over() bool {
+	return c == WaitingQuota || strings.HasPrefix(string(c), "settled:")
 }
 
 // Severity says how much a verdict wants of a person.
@@ -75,6 +81,7 @@ type VerdictKind struct {
 
 // VerdictKinds is the table, in order of precedence.
 var VerdictKinds = []VerdictKind{
+	{WaitingQuota, SeverityAction, "verdict.waiting_quota", true, []string{NextWait, NextContinue}},
 	{SettledCompleted, SeverityNone, "verdict.settled_completed", true, nil},
 	{SettledFailed, SeverityFailed, "verdict.settled_failed", true, nil},
 	{SettledCancelled, SeverityNone, "verdict.settled_cancelled", true, nil},
@@ -82,7 +89,6 @@ var VerdictKinds = []VerdictKind{
 	{Orphaned, SeverityFailed, "verdict.orphaned", true, []string{NextInterrupt}},
 	{WaitingPermission, SeverityAction, "verdict.waiting_permission", true, []string{NextAnswer, NextCancel}},
 	{WaitingQuestion, SeverityAction, "verdict.waiting_question", true, []string{NextAnswer, NextCancel}},
-	{WaitingQuota, SeverityAction, "verdict.waiting_quota", true, []string{NextWait, NextContinue}},
 	{Retrying, SeverityNotice, "verdict.retrying", true, []string{NextWait, NextCancel}},
 	{Unresponsive, SeverityAction, "verdict.unresponsive", false, []string{NextRescue, NextCancel}},
 	{NeverStarted, SeverityFailed, "verdict.never_started", false, []string{NextFail}},

@@ -38,6 +38,12 @@ var EngineModes = map[string]string{
 	"exit":       "its process exits in mid-answer",
 	"garbage":    "noise, updates of other generations and unknown calls, then text",
 	"empty":      "ends at once without an update",
+	"quiettool":  "a tool that says nothing for 15 minutes and ends well",
+	"pauses":     "two pieces of text, each followed by 7 minutes of silence, then the end",
+	"slowstart":  "answers with the prompt's text after 4 minutes of nothing",
+	"longretry":  "a known retry after 10 minutes, then text",
+	"chatter":    "as hang, with a metadata frame every second",
+	"freeze":     "as hang, and its protocol does not answer either",
 }
 
 // Open makes a conversation. The agent "refuse" cannot be opened.
@@ -57,6 +63,7 @@ type conversation struct {
 	stop    chan struct{}
 	waiting map[string]chan rouse.Reply
 	closed  bool
+	frozen  bool // its protocol does not answer
 }
 
 // run is one prompt at work.
@@ -110,6 +117,12 @@ var modes = map[string]func(*run) engine.Outcome{
 	"exit":       (*run).exit,
 	"garbage":    (*run).garbage,
 	"empty":      func(*run) engine.Outcome { return completed() },
+	"quiettool":  (*run).quietTool,
+	"pauses":     (*run).pauses,
+	"slowstart":  (*run).slowStart,
+	"longretry":  (*run).longRetry,
+	"chatter":    (*run).chatter,
+	"freeze":     (*run).freeze,
 }
 
 func completed() engine.Outcome {
@@ -255,9 +268,6 @@ func (c *conversation) signal(which func() chan struct{}) error {
 	}
 	return nil
 }
-
-// Probe has nothing to ask.
-func (c *conversation) Probe(context.Context) error { return engine.ErrUnsupported }
 
 // Info describes the conversation.
 func (c *conversation) Info() engine.Info {

@@ -32,6 +32,9 @@ func (l *Lanes) finishTurn(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end)
 			return news, err
 		}
 	}
+	if err := tx.HideNotice(s, t.Generation); err != nil {
+		return news, err
+	}
 	t.State, t.Finish, t.Failure, t.Ended, t.Claimed = e.state, e.finish, e.failure, tx.Now(), ""
 	t.Epoch++
 	if err := tx.UpdateTurn(t); err != nil {

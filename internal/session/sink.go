@@ -2,8 +2,10 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -179,7 +181,7 @@ func (s *sink) stamp(u *engine.Update) {
 		v.Counters.OutputTokens += b.Usage.Tokens.Output
 	case engine.ToolStarted:
 		if b.Parent == "" && b.State == rouse.ToolRunning {
-			s.toolRuns(rouse.OpenTool{ID: b.CallID, Name: b.Name, Title: b.Title, Since: u.At})
+			s.toolRuns(rouse.OpenTool{ID: b.CallID, Name: b.Name, Title: shownTitle(b), Since: u.At})
 		}
 	case engine.ToolEnded:
 		s.toolEnded(func(t rouse.OpenTool) bool { return t.ID == b.CallID })
@@ -205,6 +207,30 @@ func (s *sink) stamp(u *engine.Update) {
 	if v.FirstGenuine == "" {
 		v.FirstGenuine = kindOf(u.Body)
 	}
+}
+
+// shownTitle is a call's title, or "" where it is the command itself: agents
+// name a shell call by what it runs, and arguments are nobody's to see.
+func shownTitle(b engine.ToolStarted) string {
+	var in struct {
+		Command json.RawMessage `json:"command"`
+	}
+	if b.Title == "" || len(b.Input) > 64<<10 || json.Unmarshal(b.Input, &in) != nil || in.Command == nil {
+		return b.Title
+	}
+	var line string
+	if json.Unmarshal(in.Command, &line) != nil {
+		var words []string // an argument vector
+		if json.Unmarshal(in.Command, &words) != nil || len(words) == 0 {
+			return b.Title
+		}
+		line = words[len(words)-1]
+	}
+	line, title := strings.TrimSpace(line), strings.Trim(b.Title, "` \n")
+	if line == "" || strings.Contains(title, line) || strings.Contains(line, strings.TrimSuffix(title, "…")) {
+		return ""
+	}
+	return b.Title
 }
 
 // toolRuns notes a call that runs; the same call may be told again.

@@ -133,6 +133,7 @@ func (l *Lanes) Adopt(ctx context.Context, sessionID string) (ended bool, err er
 	})
 	if err == nil && ended {
 		l.post(sessionID, kick{})
+		l.Gate.Changed() // the end may have moved a wall
 	}
 	return ended, rouse.Wrap("session: adopt", err)
 }

@@ -1,0 +1,191 @@
+package watch
+
+import (
+	"context"
+	"time"
+
+	"rouse"
+	"rouse/internal/store"
+)
+
+// chunk is how many sessions share a transaction.
+const chunk = 64
+
+// write keeps changed verdicts and due notices, a piece at a time. What could
+// not be stored stays to be done.
+func (w *Watch) write(ctx context.Context, list []found) error {
+	var todo []found
+	for i := range list {
+		if list[i].changed || list[i].notice {
+			todo = append(todo, list[i])
+		}
+	}
+	for len(todo) > 0 {
+		n := min(chunk, len(todo))
+		if err := w.keep(ctx, todo[:n]); err != nil {
+			return err
+		}
+		todo = todo[n:]
+	}
+	return nil
+}
+
+func (w *Watch) keep(ctx context.Context, list []found) error {
+	now := time.Now().UTC()
+	told, first := make([]bool, len(list)), make([]bool, len(list))
+	err := w.Store.Write(ctx, store.Lazy, func(tx *store.Tx) error {
+		for i := range list {
+			f := &list[i]
+			v := &f.vitals
+			if f.changed {
+				if _, err := tx.PutVerdict(f.session, v.TurnID, v.Generation, &f.verdict); err != nil {
+					return err
+				}
+			}
+			if f.notice {
+				var err error
+				n := rouse.Notice{SessionID: f.session, TurnID: v.TurnID, Generation: v.Generation, Code: rouse.StillWaiting, Tool: toolName(v), At: now}
+				if told[i], first[i], err = tx.PutNotice(&n); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return rouse.Wrap("watch: keep", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range list {
+		f := &list[i]
+		s := w.turns[f.session]
+		if s == nil || s.turn != f.vitals.TurnID {
+			continue
+		}
+		if f.changed {
+			s.code = f.verdict.Code
+		}
+		if told[i] { // only now is it spent
+			s.told, s.shown = now, true
+		}
+		if first[i] {
+			w.Log.Info("watch.silent", "session", f.session, "turn", f.vitals.TurnID, "generation", f.vitals.Generation,
+				"silence_ms", f.verdict.Facts.SilenceMS, "verdict", f.verdict.Code)
+		}
+	}
+	return nil
+}
+
+// peek looks at the sessions that show a notice: it goes when the agent moves
+// or a person is asked.
+func (w *Watch) peek(ctx context.Context) error {
+	w.mu.Lock()
+	var moved []over
+	for id, s := range w.turns {
+		if !s.shown {
+			continue
+		}
+		v, ok := w.Lanes.Vitals(id)
+		if !ok || v.TurnID != s.turn {
+			s.shown = false // its end hid it
+		} else if v.LastGenuine.After(s.told) || v.Waiting != nil {
+			moved = append(moved, over{id, s.turn, s.generation})
+		}
+	}
+	w.mu.Unlock()
+	for _, m := range moved {
+		err := w.Store.Write(ctx, store.Lazy, func(tx *store.Tx) error {
+			s, err := tx.Session(m.session)
+			if err != nil {
+				return err
+			}
+			return tx.HideNotice(s, m.generation)
+		})
+		if err != nil && rouse.KindOf(err) != rouse.NotFound {
+			return rouse.Wrap("watch: hide", err)
+		}
+		w.mu.Lock()
+		if s := w.turns[m.session]; s != nil && s.turn == m.turn {
+			s.shown = false
+		}
+		w.mu.Unlock()
+	}
+	return nil
+}
+
+// settle keeps how turns ended that were watched while they ran.
+func (w *Watch) settle(ctx context.Context) error {
+	for len(w.owed) > 0 {
+		n := min(chunk, len(w.owed))
+		now := time.Now()
+		err := w.Store.Write(ctx, store.Lazy, func(tx *store.Tx) error {
+			for _, g := range w.owed[:n] {
+				t, err := tx.Turn(g.turn)
+				if rouse.KindOf(err) == rouse.NotFound && err != nil {
+					continue // deleted
+				}
+				if err != nil {
+					return err
+				}
+				walls, err := tx.Walls(t.Model.Provider)
+				if err != nil {
+					return err
+				}
+				v := Judge(now, &Facts{Outcome: t.State, Ended: t.Ended, Failure: t.Failure, Wall: Met(now, t, walls)}, &w.Limits)
+				if v.Code == "" {
+					continue // not settled: its lane let it go
+				}
+				if _, err := tx.PutVerdict(g.session, g.turn, g.generation, &v); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return rouse.Wrap("watch: settle", err)
+		}
+		w.owed = w.owed[n:]
+	}
+	return nil
+}
+
+// Look is one session as it is now.
+type Look struct {
+	Verdict rouse.Verdict // without a code when there is nothing to say
+	// Vitals of the running turn; nil when none runs here.
+	Vitals *rouse.Vitals
+	// Samples are at most two: one from before and one of now.
+	Samples []rouse.Sample
+}
+
+// Look judges a session now. last is its newest settled turn and may be nil;
+// walls are those that stand. What only a tick may say
+// for the first time is not said here before one did.
+func (w *Watch) Look(now time.Time, s *rouse.Session, last *rouse.Turn, walls []rouse.Wall) Look {
+	f := Facts{Running: s.Running != "", Live: s.RunningBoot == w.Boot || w.Live(s.RunningBoot), WaitingFor: s.WaitingFor, Outcome: s.Outcome}
+	if last != nil && last.State.Settled() {
+		f.Ended, f.Failure, f.Wall = last.Ended, last.Failure, Met(now, last, walls)
+	}
+	v, here := w.Lanes.Vitals(s.ID)
+	if !here || v.TurnID != s.Running {
+		return Look{Verdict: Judge(now, &f, &w.Limits)}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f.Vitals, f.Late = &v, true
+	out := Look{Vitals: &v}
+	if t := w.turns[s.ID]; t != nil && t.turn == v.TurnID {
+		f = t.facts(now, &v, &w.Limits, &w.gaps, true)
+		older := f.Before
+		if older == nil {
+			older = t.oldest()
+		}
+		if older != nil {
+			out.Samples = append(out.Samples, *older)
+		}
+	}
+	out.Samples = append(out.Samples, sampleOf(now, &v))
+	out.Verdict = Judge(now, &f, &w.Limits)
+	return out
+}
