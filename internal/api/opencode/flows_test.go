@@ -109,7 +109,9 @@ func TestRecordedQueue(t *testing.T) {
 func TestRecordedBusy(t *testing.T) {
 	w := newWorld(t)
 	id := w.session(t, map[string]any{})
+	l := w.listen(t)
 	message := w.prompt(t, id, "drill/hang", "x").header.Get("X-Rouse-Message")
+	l.until(t, func(e *event) bool { return e.Type == "message.part.delta" })
 	for _, name := range []string{"shell-while-busy", "revert-while-busy", "message-delete-busy"} {
 		t.Run(name, func(t *testing.T) {
 			c := load(t, name)
