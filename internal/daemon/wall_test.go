@@ -43,12 +43,12 @@ func newLimitedProvider(t *testing.T) *limitedProvider {
 	return p
 }
 
-// withProvider adds it to a server's configuration as "acme", with the drill's
-// echo for titles, so that every request counts.
+// withProvider adds it to a server's configuration as "acme". Titles are its
+// own small model's: a refused turn must not cost one either.
 func withProvider(t *testing.T, opt daemon.Options, p *limitedProvider) daemon.Options {
 	t.Helper()
 	opt.Paths.Explicit = filepath.Join(t.TempDir(), "rouse.jsonc")
-	body := fmt.Sprintf(`{"small_model":"drill/echo","provider":{"acme":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":%q,"apiKey":"k"},"models":{"one":{},"two":{}}}}}`, p.URL+"/v1")
+	body := fmt.Sprintf(`{"provider":{"acme":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":%q,"apiKey":"k"},"models":{"one":{},"two":{}}}}}`, p.URL+"/v1")
 	if err := os.WriteFile(opt.Paths.Explicit, []byte(body), 0o600); err != nil {
 		t.Fatal(err)
 	}

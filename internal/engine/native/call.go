@@ -89,6 +89,9 @@ func (t *turn) take(a *answer, d provider.Delta) {
 		if !t.stepOpen {
 			t.beginStep(t.stepKind)
 		}
+		if !t.stepKind.Compaction { // the provider answers: it may be asked for a title too
+			t.c.suggestTitle(t)
+		}
 	case provider.Text:
 		a.grow(provider.TextBlock, d.Text, nil)
 		t.send(engine.Text{Text: d.Text}, true, d.Bytes)

@@ -20,8 +20,9 @@ const (
 	titleAsk   = 4 << 10 // bytes of the prompt that it is made from
 )
 
-// suggestTitle asks for a title beside the first prompt of a session that has
-// none of its own. It never delays the turn and its failure never matters; it
+// suggestTitle asks for a title beside the first answer of a session that has
+// none of its own: not before the provider answers, so that a refusal costs one
+// request. It never delays the turn and its failure never matters; it
 // ends with the conversation.
 func (c *conversation) suggestTitle(t *turn) {
 	text := strings.TrimSpace(askedText(t.messages))
@@ -61,15 +62,17 @@ func (c *conversation) suggestTitle(t *turn) {
 	}()
 }
 
-// askedText is what the person wrote in a conversation that has one message.
+// askedText is what the person wrote in a conversation that has no answer yet.
 func askedText(messages []provider.Message) string {
-	if len(messages) != 1 {
-		return ""
-	}
 	var out []string
-	for _, b := range messages[0].Blocks {
-		if b.Kind == provider.TextBlock {
-			out = append(out, b.Text)
+	for _, m := range messages {
+		if m.Role != rouse.User {
+			return ""
+		}
+		for _, b := range m.Blocks {
+			if b.Kind == provider.TextBlock {
+				out = append(out, b.Text)
+			}
 		}
 	}
 	return strings.Join(out, "\n")

@@ -73,7 +73,6 @@ func (t *turn) run() engine.Outcome {
 	if t.p.Kind == rouse.TurnCompact {
 		return t.summarizeOnly()
 	}
-	t.c.suggestTitle(t)
 	for step := 1; ; step++ {
 		if step > t.maxSteps() {
 			return t.completed("max_turn_requests", "the bound of model calls in one turn is reached")
