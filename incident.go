@@ -54,3 +54,24 @@ func IncidentOf(t *Turn, now time.Time) (i Incident, ok bool) {
 
 // maxIncident bounds an incident's message, in bytes.
 const maxIncident = 2000
+
+// What can be done about an incident.
+const (
+	ActionResume   = "resume"        // the prompt once more, in the same session
+	ActionFresh    = "fresh_start"   // the prompt in a new session
+	ActionContinue = "continue_with" // the prompt once more, with another model
+	ActionDismiss  = "dismiss"       // nothing; it is no longer shown
+)
+
+// Actions are what is offered: nothing for one that is closed, no resume for a
+// turn that never started: it would not start again.
+func (i *Incident) Actions() []string {
+	switch {
+	case i.Status != IncidentOpen:
+		return []string{}
+	case i.Kind == CodeNever || i.Kind == CodeLaunch:
+		return []string{ActionFresh, ActionContinue, ActionDismiss}
+	default:
+		return []string{ActionResume, ActionFresh, ActionContinue, ActionDismiss}
+	}
+}

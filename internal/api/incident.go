@@ -28,7 +28,7 @@ type IncidentRow struct {
 func incidentRow(i *rouse.Incident) IncidentRow {
 	return IncidentRow{ID: i.ID, Session: i.SessionID, Turn: i.TurnID, Generation: i.Generation, Kind: i.Kind, Source: i.Source, Provider: some(i.Provider),
 		Model: some(i.Model), Message: some(i.Message), OccurredAt: stamp(i.OccurredAt), ResetAt: stamp(i.ResetAt), RemediationURL: some(i.RemediationURL),
-		Status: i.Status, Actions: []string{}}
+		Status: i.Status, Actions: i.Actions()}
 }
 
 // IncidentsInput selects incidents.

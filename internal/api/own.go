@@ -16,6 +16,7 @@ import (
 	"rouse"
 	"rouse/internal/config"
 	"rouse/internal/feed"
+	"rouse/internal/recovery"
 	"rouse/internal/session"
 	"rouse/internal/store"
 )
@@ -37,6 +38,7 @@ type Deps struct {
 	Feed     *feed.Feed
 	Sessions Launcher
 	Rescuer  Rescuer
+	Prompts  recovery.Prompts
 	Config   func() *config.Config
 	// Directory is where sessions work that name none.
 	Directory string
@@ -97,6 +99,9 @@ func New(d Deps, root http.Handler) http.Handler {
 	huma.Register(a, operation("list-walls", http.MethodGet, "/walls", "List the usage limits that are known to stand"), wrap(o, o.walls))
 	huma.Register(a, operation("close-wall", http.MethodDelete, "/walls/{id}", "Close a wall by hand"), wrap(o, o.closeWall))
 	huma.Register(a, operation("list-incidents", http.MethodGet, "/incidents", "List what went wrong, newest first"), wrap(o, o.incidents))
+	act := operation("act-on-incident", http.MethodPost, "/incidents/{id}/actions", "Do what an incident offers")
+	act.DefaultStatus = http.StatusAccepted
+	huma.Register(a, act, wrap(o, o.act))
 	huma.Register(a, operation("get-incident", http.MethodGet, "/incidents/{id}", "One incident"), wrap(o, o.incident))
 	drain := operation("drain", http.MethodPost, "/drain", "Let running turns end, start no other, and stop the server")
 	drain.DefaultStatus = http.StatusAccepted

@@ -34,6 +34,7 @@ type root struct {
 	Abort      abortCmd      `cmd:"" help:"End the running turn of a session."`
 	Pause      pauseCmd      `cmd:"" help:"Let a session finish its turn and start no other."`
 	Resume     resumeCmd     `cmd:"" help:"Run what waits in a paused session."`
+	Incidents  incidentsCmd  `cmd:"" help:"What went wrong, and what can be done about it."`
 	Rescue     rescueCmd     `cmd:"" help:"End a hung turn and wake the session with facts."`
 	Drain      drainCmd      `cmd:"" help:"Let running turns end, then stop the server."`
 	Backup     backupCmd     `cmd:"" help:"Copy the database, also of a running server."`

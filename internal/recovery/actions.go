@@ -1,0 +1,72 @@
+package recovery
+
+import (
+	"context"
+	"slices"
+
+	"rouse"
+	"rouse/internal/store"
+)
+
+// Prompts repeats a turn's prompt.
+type Prompts interface {
+	// Repeat accepts the turn's prompt once more in its session, once for its
+	// key; model zero is the turn's own.
+	Repeat(ctx context.Context, turnID, key string, model rouse.ModelRef) (newTurn string, err error)
+	// Renew does it in a new session like the old one.
+	Renew(ctx context.Context, turnID string, model rouse.ModelRef) (sessionID, newTurn string, err error)
+}
+
+// Done is what came of an incident's action.
+type Done struct {
+	Incident  rouse.Incident
+	SessionID string // where the prompt went; empty for dismiss
+	TurnID    string
+}
+
+// Act takes an action of an incident. Conflict when it is not offered (any
+// more), Invalid when a model is missing or named for nothing.
+func Act(ctx context.Context, st *store.Store, prompts Prompts, incidentID, action string, model rouse.ModelRef) (Done, error) {
+	const op = "recovery: act"
+	i, err := st.Incident(ctx, incidentID)
+	if err != nil {
+		return Done{}, rouse.Wrap(op, err)
+	}
+	if offered := i.Actions(); !slices.Contains(offered, action) {
+		return Done{}, rouse.Errorf(rouse.Conflict, op, "action %q is not offered for this incident (%s); offered: %v", rouse.Clip(action, 40), i.Status, offered)
+	}
+	if (action == rouse.ActionContinue) == model.IsZero() {
+		return Done{}, rouse.FieldError(op, "model", "continue_with needs a model, and no other action takes one")
+	}
+	out := Done{Incident: *i, SessionID: i.SessionID}
+	switch action {
+	case rouse.ActionResume, rouse.ActionContinue:
+		out.TurnID, err = prompts.Repeat(ctx, i.TurnID, "incident:"+i.ID+":"+action+":"+model.String(), model)
+	case rouse.ActionFresh:
+		if out.SessionID, out.TurnID, err = prompts.Renew(ctx, i.TurnID, model); err == nil {
+			err = dismiss(ctx, st, i)
+		}
+	default:
+		out.SessionID = ""
+		err = dismiss(ctx, st, i)
+	}
+	if err != nil {
+		return Done{}, rouse.Wrap(op, err)
+	}
+	after, err := st.Incident(ctx, incidentID)
+	if err == nil {
+		out.Incident = *after
+	}
+	return out, rouse.Wrap(op, err)
+}
+
+// dismiss closes an incident that somebody took note of.
+func dismiss(ctx context.Context, st *store.Store, i *rouse.Incident) error {
+	return st.Write(ctx, store.Promise, func(tx *store.Tx) error {
+		s, err := tx.Session(i.SessionID)
+		if err != nil {
+			return err
+		}
+		return tx.CloseIncidents(s, rouse.IncidentResolved)
+	})
+}

@@ -1,0 +1,93 @@
+package recovery_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"rouse"
+	"rouse/internal/recovery"
+	"rouse/internal/session"
+	"rouse/internal/store"
+)
+
+// incident gives the session's newest incident.
+func (w *world) incident(id string) rouse.Incident {
+	w.t.Helper()
+	list, err := w.store.Incidents(w.t.Context(), store.IncidentFilter{Session: id, Limit: 1})
+	if err != nil || len(list) != 1 {
+		w.t.Fatal(list, err)
+	}
+	return list[0]
+}
+
+func (w *world) act(id, action string, model rouse.ModelRef) (recovery.Done, error) {
+	return recovery.Act(w.t.Context(), w.store, w.lanes, id, action, model)
+}
+
+func TestIncidentActions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, t.TempDir(), "boo_1")
+		defer w.stop()
+		s := w.session(session.NewSession{Title: "the work"})
+		failed := w.prompt(s.ID, "exit", "do it")
+		w.turn(failed)
+		i := w.incident(s.ID)
+		if i.Kind != rouse.CodeExited || i.Status != rouse.IncidentOpen {
+			t.Fatalf("%+v", i)
+		}
+		for _, bad := range []struct {
+			action string
+			model  rouse.ModelRef
+			kind   rouse.Kind
+		}{{"wake_at_reset", rouse.ModelRef{}, rouse.Conflict}, {rouse.ActionContinue, rouse.ModelRef{}, rouse.Invalid}, {rouse.ActionResume, echo, rouse.Invalid}} {
+			if _, err := w.act(i.ID, bad.action, bad.model); rouse.KindOf(err) != bad.kind {
+				t.Errorf("%s: %v", bad.action, err)
+			}
+		}
+		// With another model it completes, which resolves the incident.
+		done, err := w.act(i.ID, rouse.ActionContinue, echo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn := w.turn(session.Accepted{TurnID: done.TurnID})
+		if turn.State != rouse.TurnCompleted || turn.RetryOf != failed.TurnID || turn.Model != echo {
+			t.Errorf("%+v", turn)
+		}
+		if after := w.incident(s.ID); after.Status != rouse.IncidentResolved || len(after.Actions()) != 0 {
+			t.Errorf("%+v", after)
+		}
+		if _, err := w.act(i.ID, rouse.ActionResume, rouse.ModelRef{}); rouse.KindOf(err) != rouse.Conflict {
+			t.Errorf("a resolved one: %v", err)
+		}
+
+		// Resumed it fails again: a newer incident takes its place.
+		w.turn(w.prompt(s.ID, "exit", "again"))
+		first := w.incident(s.ID)
+		done, err = w.act(first.ID, rouse.ActionResume, rouse.ModelRef{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		twice, err := w.act(first.ID, rouse.ActionResume, rouse.ModelRef{})
+		if err != nil || twice.TurnID != done.TurnID {
+			t.Errorf("the same action twice: %+v %v", twice, err)
+		}
+		w.turn(session.Accepted{TurnID: done.TurnID})
+		second := w.incident(s.ID)
+		if before, err := w.store.Incident(t.Context(), first.ID); err != nil || before.Status != rouse.IncidentSuperseded || second.ID == first.ID {
+			t.Errorf("%+v %v", before, err)
+		}
+
+		// A fresh start leaves the session alone.
+		done, err = w.act(second.ID, rouse.ActionFresh, rouse.ModelRef{})
+		if err != nil || done.SessionID == s.ID || done.Incident.Status != rouse.IncidentResolved {
+			t.Fatalf("%+v %v", done, err)
+		}
+		if fresh, err := w.store.Session(t.Context(), done.SessionID); err != nil || fresh.Title != "the work" || fresh.Directory != s.Directory {
+			t.Errorf("%+v %v", fresh, err)
+		}
+		w.turn(session.Accepted{TurnID: done.TurnID})
+		if done, err = w.act(w.incident(done.SessionID).ID, rouse.ActionDismiss, rouse.ModelRef{}); err != nil || done.TurnID != "" || done.Incident.Status != rouse.IncidentResolved {
+			t.Errorf("%+v %v", done, err)
+		}
+	})
+}
