@@ -142,14 +142,13 @@ func byRateCode(x *facts) (verdict, bool) {
 // neverFits finds "Limit 8000, Requested 9001": waiting does not make the
 // request smaller.
 func neverFits(text string) bool {
-	at := strings.LastIndex(text, "requested")
-	if at < 0 {
+	at, want := 0, 0
+	each(text, "requested", func(end int) bool {
+		if n, ok := count(text[end:]); ok {
+			at, want = end, n
+		}
 		return false
-	}
-	want, ok := count(text[at+len("requested"):])
-	if !ok {
-		return false
-	}
+	})
 	found, limit := false, 0
 	each(text[:at], "limit", func(end int) bool {
 		limit, found = count(text[end:])

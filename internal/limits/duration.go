@@ -86,7 +86,7 @@ func digits(s string) int {
 
 // waitAnchors stand before a duration until capacity returns. A duration
 // without one is the past ("retried for 56 s") or no wait at all.
-var waitAnchors = []string{"resets in ", "reset in ", "try again in ", "try again after ", "retry in ", "retry after ", "reset after ", "resets after ", "wait "}
+var waitAnchors = []string{"resets in ", "reset in ", "try again in ", "try again after ", "retry in ", "retry after ", "reset after ", "resets after ", "wait ", "wait for "}
 
 // longestWait is the longest anchored duration that can be believed; 0 when
 // there is none.

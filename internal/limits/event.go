@@ -19,7 +19,7 @@ func text(m map[string]any, k string) string { s, _ := m[k].(string); return s }
 
 // statusInside takes the status that a document carries itself.
 func (x *facts) statusInside(d map[string]any) {
-	for _, k := range [2]string{"status_code", "status"} {
+	for _, k := range [...]string{"status_code", "status", "httpStatusCode", "api_error_status"} {
 		if n, ok := positive(d[k]); ok && n >= 400 && n < 600 {
 			x.status = int(n)
 			return
@@ -57,6 +57,7 @@ func (x *facts) acp(d map[string]any) {
 		return
 	}
 	x.docs = append(x.docs, data)
+	x.statusInside(data)
 	x.errorInfo(data)
 	x.named(text(data, "modelId"))
 	for _, k := range [2]string{"message", "details"} {

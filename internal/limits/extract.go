@@ -295,10 +295,11 @@ func (x *facts) named(model string) {
 	}
 }
 
-// speak notes a message; one that is a document itself is read in its place.
+// speak notes a message; one that is a document itself, or a list of them, is
+// read in its place.
 func (x *facts) speak(s string, nest int) {
 	s = strings.TrimPrefix(s, "Internal error: ")
-	if t := strings.TrimSpace(s); nest < maxNest && len(t) <= maxBody && strings.HasPrefix(t, "{") {
+	if t := strings.TrimSpace(s); nest < maxNest && len(t) <= maxBody && t != "" && (t[0] == '{' || t[0] == '[') {
 		if doc := decode([]byte(t)); doc != nil {
 			x.document(doc, false, nest+1)
 			return

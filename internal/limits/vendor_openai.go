@@ -1,7 +1,9 @@
 package limits
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -112,9 +114,9 @@ func (x *facts) errorInfo(data map[string]any) {
 			x.code(data[k])
 			continue
 		}
-		for key, v := range o {
+		for _, key := range slices.Sorted(maps.Keys(o)) {
 			x.code(key)
-			inner, _ := v.(map[string]any)
+			inner, _ := o[key].(map[string]any)
 			for _, name := range []string{"httpStatusCode", "http_status_code"} {
 				if n, ok := positive(inner[name]); ok && n >= 100 && n < 600 {
 					x.status = int(n)

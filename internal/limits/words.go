@@ -112,9 +112,10 @@ func windowBefore(before, _ string) bool {
 	for range 4 {
 		i := strings.LastIndexByte(before, ' ')
 		w := before[i+1:]
-		switch w {
-		case "session", "hourly", "daily", "weekly", "monthly":
-			return true
+		for _, window := range [...]string{"session", "hourly", "daily", "weekly", "monthly"} {
+			if strings.HasSuffix(w, window) { // "weekly/monthly" too
+				return true
+			}
 		}
 		if n, ok := strings.CutSuffix(w, "-hour"); ok && n != "" && isDigit(n[len(n)-1]) {
 			return true
