@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -141,7 +143,8 @@ func (s *server) configure() error {
 			return err
 		}
 		s.close = append(s.close, func() error { stop(); return nil })
-		s.opt.Paths.Extra = append(s.opt.Paths.Extra, config.DrillProvider(base, drill.Models()))
+		s.opt.Paths.Extra = append(s.opt.Paths.Extra, config.DrillProvider(base, drill.Models()),
+			config.DrillEngineProvider(base, slices.Sorted(maps.Keys(drill.EngineModes))))
 	}
 	var err error
 	if s.cfg, err = config.NewStore(func() (*config.Config, error) { return config.Load(s.opt.Paths) }); err != nil {
@@ -285,7 +288,7 @@ func (s *server) startLanes(ctx context.Context) error {
 	s.lanes = session.New(session.Deps{
 		Store: s.store, Feed: s.feed, Gate: s.gate, Log: s.log, Boot: s.boot.ID,
 		Models: models{s.cfg}, Agents: agents{s.cfg},
-		Engine: s.engines(), DefaultEngine: "native", Env: s.environment,
+		Engine: s.engines(), EngineOf: engineOf, DefaultEngine: "native", Env: s.environment,
 		MaxQueued: s.cfg.Get().Limits.HoldQueue, MaxRunning: s.cfg.Get().Limits.RunningTurns,
 	})
 	if err := s.sweepDead(ctx); err != nil {

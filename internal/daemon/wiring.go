@@ -58,6 +58,14 @@ func (s *server) engines() func(string) (engine.Engine, error) {
 	}
 }
 
+// engineOf lets a model of the drill engine choose it.
+func engineOf(model rouse.ModelRef) string {
+	if model.Provider == config.DrillEngine {
+		return "drill"
+	}
+	return ""
+}
+
 // bootMark is in the environment of every process that a server starts for its
 // sessions, so that the next one finds what a killed one left.
 func bootMark(boot string) string { return "ROUSE_BOOT=" + boot }

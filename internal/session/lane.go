@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -186,6 +187,9 @@ func (ln *lane) dispatch(t *rouse.Turn, s *rouse.Session, parts []rouse.Part) {
 		ln.claim(t.Generation, engine.Outcome{State: rouse.TurnFailed, Failure: &rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeLaunch,
 			Message: "the permissions of this directory could not be read", Source: "rouse"}})
 		return
+	}
+	if ln.l.EngineOf != nil {
+		s.Engine = cmp.Or(ln.l.EngineOf(t.Model), s.Engine)
 	}
 	key := convKey{s.Engine, s.Directory, t.Agent, len(grants) + len(s.Permission)}
 	if ln.conv != nil && ln.convSpec != key {

@@ -53,6 +53,9 @@ type Deps struct {
 	Agents Agents
 	// Engine gives the engine of a session by name ("native", "drill", …).
 	Engine func(name string) (engine.Engine, error)
+	// EngineOf chooses the engine of a turn by its model where that decides;
+	// "" is the session's own. Nil never does.
+	EngineOf func(model rouse.ModelRef) string
 	// DefaultEngine is the engine of new sessions; "" is "native".
 	DefaultEngine string
 	// Boot is this server's lease; Live tells whether a boot is alive.

@@ -104,7 +104,11 @@ func (ln *lane) refuse(turnID string, w *rouse.Wall) {
 
 // refusal is the failure of a turn that a wall refused.
 func refusal(w *rouse.Wall, t *rouse.Turn) *rouse.Failure {
-	return &rouse.Failure{Class: w.Class, Code: rouse.CodeOf(w.Class), Provider: w.Provider, Model: t.Model.Model, Message: w.Message,
+	said := "not asked again"
+	if w.Message != "" { // "resets in 2 hours" counts from then
+		said += "; it said at " + w.RefusedAt.UTC().Format("2006-01-02 15:04 UTC") + ": " + w.Message
+	}
+	return &rouse.Failure{Class: w.Class, Code: rouse.CodeOf(w.Class), Provider: w.Provider, Model: t.Model.Model, Message: said,
 		ResetAt: w.ResetAt, ResetSource: w.Source, Confidence: w.Confidence, LimitName: w.LimitName, LimitModel: w.Model, Source: rouse.SourceWall}
 }
 
