@@ -182,10 +182,20 @@ func awaitIdle(t *testing.T, r daemon.Ready, sessions int) {
 	for {
 		var status map[string]any
 		call(t, r, "GET", "/session/status", nil, &status)
-		var list []struct{ State string }
-		call(t, r, "GET", "/session", nil, &list)
+		var list struct {
+			Sessions []struct {
+				State  string
+				Queued int
+			}
+		}
+		call(t, r, "GET", "/rouse/v1/sessions", nil, &list)
 		busy := len(status)
-		if busy == 0 && len(list) == sessions {
+		for _, s := range list.Sessions { // what is queued has not begun yet
+			if s.Queued > 0 || s.State != "idle" {
+				busy++
+			}
+		}
+		if busy == 0 && len(list.Sessions) == sessions {
 			return
 		}
 		if time.Now().After(deadline) {
