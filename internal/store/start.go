@@ -84,7 +84,7 @@ func (tx *Tx) startTurn(in *Start, decide func(rouse.IntakeFacts) (rouse.Intake,
 	if in.Turn != nil {
 		s.Generation++
 		s.Queued++
-		in.Turn.Behind = intake == rouse.Joined || intake == rouse.Held
+		in.Turn.Behind = (intake == rouse.Joined || intake == rouse.Held) && in.Turn.Rescue == "" // a rescue is dispatched first
 		in.Turn.Generation, in.Turn.State, in.Turn.Accepted = s.Generation, rouse.TurnQueued, tx.now
 		out.TurnID, out.Generation = in.Turn.ID, s.Generation
 	}
