@@ -112,6 +112,14 @@ func (s *stream) run(resume bool) error {
 			}
 			s.readLive()
 		case <-beat.C:
+			// A bell is only a hint: what is there is looked at anyway.
+			for _, p := range s.parts {
+				s.fresh[p.session] = struct{}{}
+			}
+			if err := s.readLog(); err != nil {
+				return err
+			}
+			s.readLive()
 			if err := s.plain("server.heartbeat"); err != nil {
 				return err
 			}
