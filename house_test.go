@@ -42,7 +42,7 @@ var plan = map[string]room{
 	"internal/watch":    {imports: []string{"internal/store"}},
 	"internal/session":  {imports: []string{"internal/crash", "internal/engine", "internal/feed", "internal/store"}, goroutines: true},
 
-	"internal/api":          {imports: []string{"internal/config", "internal/feed", "internal/recovery", "internal/routing", "internal/session", "internal/store"}},
+	"internal/api":          {imports: []string{"internal/config", "internal/feed", "internal/recovery", "internal/routing", "internal/session", "internal/store", "internal/watch"}},
 	"internal/api/opencode": {imports: []string{"internal/api", "internal/config", "internal/feed", "internal/session", "internal/store"}},
 	"internal/client":       {goroutines: true},
 	"internal/cli":          {imports: []string{"internal/client", "internal/crash", "internal/config", "internal/daemon", "internal/drill", "internal/limits"}, goroutines: true},

@@ -228,12 +228,18 @@ func (o *own) notGenerating(ctx context.Context, sessionID string, turn *rouse.T
 	default:
 		d.Message = "no sign of generation within " + (time.Duration(limit) * time.Second).String() + "; the turn still runs"
 	}
-	if s, err := o.Store.Session(ctx, sessionID); err == nil {
-		var vitals *rouse.Vitals
-		if v, ok := o.Sessions.Vitals(sessionID); ok {
-			vitals = &v
-		}
-		d.Verdict = verdictOf(s, vitals)
+	s, err := o.Store.Session(ctx, sessionID)
+	if err != nil {
+		return err
 	}
+	walls, err := o.Store.Walls(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := o.lookAt(ctx, s, walls, time.Now())
+	if err != nil {
+		return err
+	}
+	d.Verdict = l.code()
 	return &statusError{status: http.StatusBadGateway, body: body, text: d.Message}
 }

@@ -26,6 +26,9 @@ type Launcher interface {
 	Create(ctx context.Context, n session.NewSession) (s *rouse.Session, warning string, err error)
 	Prompt(ctx context.Context, p session.Prompt) (session.Accepted, error)
 	Vitals(sessionID string) (rouse.Vitals, bool)
+	// Cancel starts the ladder for the running turn and returns at once;
+	// Conflict when another generation runs.
+	Cancel(sessionID string, generation uint64) (v rouse.Vitals, running bool, err error)
 	// ModelOf is the model that a new session's first prompt would use.
 	ModelOf(agent string, named rouse.ModelRef) rouse.ModelRef
 	// CloseWall closes a wall by hand and lets waiting prompts look again.
@@ -38,8 +41,12 @@ type Deps struct {
 	Feed     *feed.Feed
 	Sessions Launcher
 	Rescuer  Rescuer
-	Prompts  recovery.Prompts
-	Config   func() *config.Config
+	Watch    Watcher
+	// Process says whether a process lives and how much memory it holds (0:
+	// not known).
+	Process func(pid int) (alive bool, rss int64)
+	Prompts recovery.Prompts
+	Config  func() *config.Config
 	// Directory is where sessions work that name none.
 	Directory string
 	// Closing is closed when streams have to end.
@@ -94,6 +101,11 @@ func New(d Deps, root http.Handler) http.Handler {
 	}
 	huma.Register(a, operation("list-sessions", http.MethodGet, "/sessions", "List sessions with their state and evidence"), wrap(o, o.listSessions))
 	huma.Register(a, operation("get-session", http.MethodGet, "/sessions/{id}", "One session with its state and evidence"), wrap(o, o.getSession))
+	huma.Register(a, operation("health", http.MethodGet, "/sessions/{id}/health", "What a session does, with the evidence"), wrap(o, o.health))
+	huma.Register(a, operation("wait", http.MethodGet, "/sessions/{id}/wait", "Wait until a session reaches something"), wrap(o, o.wait))
+	cancel := operation("cancel", http.MethodPost, "/sessions/{id}/cancel", "End the running turn; events tell each step")
+	cancel.DefaultStatus = http.StatusAccepted
+	huma.Register(a, cancel, wrap(o, o.cancel))
 	huma.Register(a, operation("identity", http.MethodGet, "/sessions/{id}/identity", "Who a session is, from the durable record"), wrap(o, o.identity))
 	huma.Register(a, operation("preflight", http.MethodGet, "/preflight", "Whether a model can take work now"), wrap(o, o.preflight))
 	huma.Register(a, operation("list-walls", http.MethodGet, "/walls", "List the usage limits that are known to stand"), wrap(o, o.walls))

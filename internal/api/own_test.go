@@ -29,6 +29,11 @@ type server struct {
 
 func start(t *testing.T) *server {
 	t.Helper()
+	return startWith(t, func(*daemon.Options) {})
+}
+
+func startWith(t *testing.T, change func(*daemon.Options)) *server {
+	t.Helper()
 	home := t.TempDir()
 	s := &server{t: t, dir: filepath.Join(t.TempDir(), "project")}
 	if err := os.Mkdir(s.dir, 0o755); err != nil {
@@ -38,8 +43,10 @@ func start(t *testing.T) *server {
 	ready, done := make(chan daemon.Ready, 1), make(chan error, 1)
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
-		done <- daemon.Run(ctx, daemon.Options{Paths: paths, Data: filepath.Join(home, "data"), Drill: true,
-			Logger: slog.New(slog.DiscardHandler), Ready: func(r daemon.Ready) { ready <- r }})
+		opt := daemon.Options{Paths: paths, Data: filepath.Join(home, "data"), Drill: true,
+			Logger: slog.New(slog.DiscardHandler), Ready: func(r daemon.Ready) { ready <- r }}
+		change(&opt)
+		done <- daemon.Run(ctx, opt)
 	}()
 	select {
 	case r := <-ready:
@@ -137,7 +144,7 @@ func TestLaunchFails(t *testing.T) {
 			t.Errorf("%s: %v", model, out)
 		}
 		row := s.call(200, s.token, "GET", "/rouse/v1/sessions/"+data["session"].(string), nil)
-		if want := map[string]string{"auth": "settled:failed", "quota": "settled:failed", "mute": "working"}[model]; row["verdict"] != want || data["verdict"] != want {
+		if want := map[string]string{"auth": "settled:failed", "quota": "waiting_quota", "mute": "working"}[model]; row["verdict"] != want || data["verdict"] != want {
 			t.Errorf("%s: verdicts %v, %v", model, row["verdict"], data["verdict"])
 		}
 		if len(row["evidence"].([]any)) == 0 {

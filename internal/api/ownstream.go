@@ -31,6 +31,7 @@ type ownEvent struct {
 	State      string          `json:"state,omitempty"`
 	Outcome    rouse.TurnState `json:"outcome,omitempty"`
 	WaitingFor string          `json:"waiting_for,omitempty"`
+	Verdict    string          `json:"verdict,omitempty"`
 	Data       json.RawMessage `json:"data,omitempty"`
 }
 
@@ -235,6 +236,20 @@ func ownEvents(e *rouse.Event) []ownEvent {
 		return []ownEvent{state}
 	case rouse.CancelStage:
 		base.Type, base.Data = "rouse.cancel.stage", e.Data
+		return []ownEvent{base}
+	case rouse.VerdictChanged:
+		var v rouse.Verdict
+		if json.Unmarshal(e.Data, &v) != nil {
+			return nil
+		}
+		raw, err := Marshal(verdictRow(&v))
+		if err != nil {
+			return nil
+		}
+		base.Type, base.Verdict, base.Data = "rouse.verdict", string(v.Code), raw
+		return []ownEvent{base}
+	case rouse.NoticeCreated, rouse.NoticeUpdated, rouse.NoticeHidden:
+		base.Type, base.Data = "rouse."+string(e.Type), e.Data
 		return []ownEvent{base}
 	case rouse.IncidentOpened, rouse.IncidentClosed:
 		var i rouse.Incident

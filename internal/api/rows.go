@@ -49,8 +49,8 @@ func some(s string) *string {
 	return &s
 }
 
-// row describes a session at now, with the vitals of its running turn.
-func (o *own) row(ctx context.Context, s *rouse.Session, now time.Time) Row {
+// row describes a session at now, with what the watch makes of it.
+func (o *own) row(ctx context.Context, s *rouse.Session, walls []rouse.Wall, now time.Time) (Row, error) {
 	r := Row{ID: s.ID, Title: s.Title, Directory: s.Directory, Agent: s.Agent, Engine: s.Engine, State: s.State(),
 		Evidence: []string{}, Turn: some(s.Running), Generation: s.Generation, Queued: s.Queued, Messages: s.Messages,
 		Parent: some(s.ParentID), Orchestrator: some(s.Orchestrator), CreatedAt: stamp(s.Created), UpdatedAt: stamp(s.Updated)}
@@ -63,33 +63,39 @@ func (o *own) row(ctx context.Context, s *rouse.Session, now time.Time) Row {
 	if s.Running != "" {
 		r.WaitingFor = some(s.WaitingFor)
 	}
-	v, running := o.Sessions.Vitals(s.ID)
-	if !running || v.TurnID != s.Running {
-		r.Verdict = verdictOf(s, nil)
-		if s.Running == "" && s.Outcome != "" {
-			r.Evidence = o.lastWords(ctx, s)
+	l, err := o.lookAt(ctx, s, walls, now)
+	if err != nil {
+		return r, err
+	}
+	r.Verdict, r.Until = l.code(), stamp(l.Verdict.Until)
+	v := l.Vitals
+	if v == nil {
+		if l.last != nil {
+			r.Evidence = lastWords(l.last)
 		}
-		return r
+		return r, nil
 	}
-	r.Verdict = verdictOf(s, &v)
-	r.Evidence = evidence(&v, now)
-	if v.Retry != nil {
-		r.Until = stamp(v.Retry.Next)
-	}
+	r.Evidence = evidence(v, &l.Verdict, now)
 	if v.PID != 0 {
 		r.PID = &v.PID
+		if alive, rss := o.Process(v.PID); alive && rss > 0 {
+			r.RSSBytes = &rss
+		}
 	}
-	return r
+	return r, nil
 }
 
 // evidence says in sentences what is known of a running turn.
-func evidence(v *rouse.Vitals, now time.Time) []string {
-	out := []string{fmt.Sprintf("turn %d runs for %s", v.Generation, ago(now, v.Started))}
-	switch {
-	case v.LastGenuine.IsZero():
-		out = append(out, "no sign of progress yet")
-	default:
-		out = append(out, fmt.Sprintf("last progress %s ago (%d in all, %d bytes of text)", ago(now, v.LastGenuine), v.Counters.Genuine, v.Counters.TextBytes))
+func evidence(v *rouse.Vitals, found *rouse.Verdict, now time.Time) []string {
+	out := []string{"no sign of progress yet"}
+	if !v.LastGenuine.IsZero() {
+		out[0] = fmt.Sprintf("last progress %s ago (%d in all, %d bytes of text)", ago(now, v.LastGenuine), v.Counters.Genuine, v.Counters.TextBytes)
+	}
+	if found.Facts.Frozen {
+		out = append(out, "two samples show the same progress")
+	}
+	if w := v.Waiting; w != nil {
+		out = append(out, fmt.Sprintf("a %s is open for %s", w.For, ago(now, w.Since)))
 	}
 	if t := v.OpenTool; t != nil {
 		name := t.Title
@@ -101,6 +107,7 @@ func evidence(v *rouse.Vitals, now time.Time) []string {
 	if r := v.Retry; r != nil {
 		out = append(out, fmt.Sprintf("attempt %d failed (%s): next at %s", r.Attempt, r.Class, *stamp(r.Next)))
 	}
+	out = append(out, fmt.Sprintf("turn %d runs for %s", v.Generation, ago(now, v.Started)))
 	if v.StoreDown {
 		out = append(out, "the database refuses writes")
 	}
@@ -113,13 +120,8 @@ func evidence(v *rouse.Vitals, now time.Time) []string {
 func ago(now, t time.Time) time.Duration { return max(0, now.Sub(t)).Truncate(100 * time.Millisecond) }
 
 // lastWords says how the last turn ended.
-func (o *own) lastWords(ctx context.Context, s *rouse.Session) []string {
+func lastWords(t *rouse.Turn) []string {
 	out := []string{}
-	turns, err := o.Store.Turns(ctx, s.ID, 1)
-	if err != nil || len(turns) == 0 {
-		return out
-	}
-	t := &turns[0]
 	if f := t.Failure; f != nil {
 		out = append(out, fmt.Sprintf("%s: %s", f.Code, rouse.Clip(f.Message, 200)))
 		if !f.ResetAt.IsZero() {
@@ -166,6 +168,10 @@ func (o *own) listSessions(ctx context.Context, in *ListInput) (*ListOutput, err
 	if state != "" {
 		out.Body.Total = 0
 	}
+	walls, err := o.Store.Walls(ctx)
+	if err != nil {
+		return nil, err
+	}
 	now := time.Now()
 	for i := range page.Sessions {
 		s := &page.Sessions[i]
@@ -178,7 +184,11 @@ func (o *own) listSessions(ctx context.Context, in *ListInput) (*ListOutput, err
 				continue
 			}
 		}
-		out.Body.Sessions = append(out.Body.Sessions, o.row(ctx, s, now))
+		row, err := o.row(ctx, s, walls, now)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Sessions = append(out.Body.Sessions, row)
 	}
 	return out, nil
 }
@@ -196,7 +206,12 @@ func (o *own) getSession(ctx context.Context, in *SessionInput) (*RowOutput, err
 	if err != nil {
 		return nil, err
 	}
-	return &RowOutput{o.row(ctx, s, time.Now())}, nil
+	walls, err := o.Store.Walls(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row, err := o.row(ctx, s, walls, time.Now())
+	return &RowOutput{row}, err
 }
 
 // IdentityOutput is who a session is, from the durable record: what a session

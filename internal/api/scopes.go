@@ -45,6 +45,9 @@ func agentRoutes(sessions Orchestrators) *http.ServeMux {
 	for pattern, rule := range map[string]agentRule{
 		"GET /rouse/v1/sessions/{id}/identity": own,
 		"GET /rouse/v1/sessions/{id}":          either,
+		"GET /rouse/v1/sessions/{id}/health":   either,
+		"GET /rouse/v1/sessions/{id}/wait":     either,
+		"POST /rouse/v1/sessions/{id}/cancel":  launched,
 		"POST /rouse/v1/sessions/{id}/rescue":  launched,
 		"GET /rouse/v1/rescues/{id}":           free, // the handler looks whose it is
 		"POST /rouse/v1/launch":                free,

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-
-	"rouse"
 )
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
@@ -47,26 +45,4 @@ func problemOf(ctx context.Context, log *slog.Logger, err error) (int, Problem) 
 		return http.StatusInternalServerError, internalProblem(newRef())
 	}
 	return ProblemOf(log, r, err)
-}
-
-// Verdict says what a session does in one word, from the facts of its row and
-// its running turn alone; nil before the first turn. Whether silence means
-// anything is not judged here.
-func verdictOf(s *rouse.Session, v *rouse.Vitals) *string {
-	code := ""
-	switch {
-	case s.Running != "" && s.WaitingFor != "":
-		code = "waiting_" + s.WaitingFor
-	case s.Running != "" && v == nil:
-		code = "orphaned"
-	case s.Running != "" && v.Retry != nil:
-		code = "retrying"
-	case s.Running != "":
-		code = "working"
-	case s.Outcome != "":
-		code = "settled:" + string(s.Outcome)
-	default:
-		return nil
-	}
-	return &code
 }

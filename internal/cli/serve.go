@@ -10,13 +10,14 @@ import (
 )
 
 type serveCmd struct {
-	Host      string `help:"Address to bind (default: 127.0.0.1, or server.host)." placeholder:"ADDR"`
-	Port      *int   `short:"p" help:"Port to bind; 0 lets the system choose (default: 4096, or server.port)." placeholder:"PORT"`
-	NoAuth    bool   `help:"Ask for no token. Only on loopback."`
-	Drill     bool   `help:"Add the simulated provider drill, whose models fail in every way."`
-	ReadyJSON bool   `name:"ready-json" help:"Print one JSON line {url, pid, data, token_file} when requests are accepted, and nothing else on stdout."`
-	LogLevel  string `help:"debug, info, warn or error (default: info, or log.level)." enum:",debug,info,warn,error" default:""`
-	LogFormat string `help:"text or json (default: text, or log.format)." enum:",text,json" default:""`
+	Host      string  `help:"Address to bind (default: 127.0.0.1, or server.host)." placeholder:"ADDR"`
+	Port      *int    `short:"p" help:"Port to bind; 0 lets the system choose (default: 4096, or server.port)." placeholder:"PORT"`
+	NoAuth    bool    `help:"Ask for no token. Only on loopback."`
+	Drill     bool    `help:"Add the simulated provider drill, whose models fail in every way."`
+	Speed     float64 `name:"drill-speed" help:"With --drill: let the watch and the cancel ladder run this many times faster." placeholder:"N"`
+	ReadyJSON bool    `name:"ready-json" help:"Print one JSON line {url, pid, data, token_file} when requests are accepted, and nothing else on stdout."`
+	LogLevel  string  `help:"debug, info, warn or error (default: info, or log.level)." enum:",debug,info,warn,error" default:""`
+	LogFormat string  `help:"text or json (default: text, or log.format)." enum:",text,json" default:""`
 }
 
 func (serveCmd) Help() string {
@@ -31,6 +32,7 @@ a bad file keeps the old one.
 Examples:
   rouse serve
   rouse serve --drill --port 0 --ready-json
+  rouse serve --drill --drill-speed 60     # five minutes of silence in five seconds
   rouse serve --host 0.0.0.0 --data /srv/rouse`
 }
 
@@ -38,11 +40,17 @@ Examples:
 func (c *serveCmd) Run(a *app) error {
 	opts := daemon.Options{
 		Paths: a.paths(), Host: c.Host, Port: -1, Data: firstText(a.root.Data, a.getenv("ROUSE_DATA")),
-		NoAuth: c.NoAuth, Drill: c.Drill, LogTo: a.err,
+		NoAuth: c.NoAuth, Drill: c.Drill, DrillSpeed: c.Speed, LogTo: a.err,
 	}
 	opts.Paths.Accounts = nil // they are in the data folder, which the configuration may name
 	if c.LogLevel != "" || c.LogFormat != "" {
 		opts.Logger = newLogger(a, c.LogLevel, c.LogFormat)
+	}
+	switch {
+	case c.Speed != 0 && !c.Drill:
+		return usage("--drill-speed is for simulations only: use it with --drill")
+	case c.Speed < 0 || c.Speed > 0 && c.Speed < 1:
+		return usage("--drill-speed %g: use 1 or more", c.Speed)
 	}
 	if c.Port != nil {
 		if opts.Port = *c.Port; opts.Port < 0 || opts.Port > 65535 {

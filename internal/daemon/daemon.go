@@ -27,6 +27,7 @@ import (
 	"rouse/internal/routing"
 	"rouse/internal/session"
 	"rouse/internal/store"
+	"rouse/internal/watch"
 )
 
 // Options of Run. What is left out comes from the configuration.
@@ -40,6 +41,9 @@ type Options struct {
 	NoAuth bool
 	// Drill adds the simulated provider and its engine.
 	Drill bool
+	// DrillSpeed divides the durations of the watch, the cancel ladder and
+	// the enrichment of errors; up to 1 changes nothing. Only with Drill.
+	DrillSpeed float64
 	// Logger is used instead of the configured one; nil makes one on LogTo.
 	Logger *slog.Logger
 	LogTo  io.Writer // default os.Stderr
@@ -87,6 +91,7 @@ type server struct {
 	boot   store.Lease
 	drain  *drainer
 	medic  *recovery.Medic
+	watch  *watch.Watch
 	close  []func() error // in the order in which things were opened
 }
 
@@ -115,6 +120,9 @@ func (s *server) build(ctx context.Context) error {
 	cfg := s.cfg.Get()
 	if err := s.checkBind(); err != nil {
 		return err
+	}
+	if s.opt.DrillSpeed != 0 && !s.opt.Drill {
+		return rouse.FieldError("drill", "--drill-speed", "--drill-speed is for simulations only: use it with --drill")
 	}
 	var err error
 	if s.data, err = openData(s.dataDir(), s.opt.NoAuth); err != nil {
@@ -232,7 +240,8 @@ func (s *server) serve(ctx context.Context) error {
 	lanes := s.phase("lanes", failed, s.lanes, s.gate, s.drain, &leaseKeeper{s.store, s.boot, s.log}, &housekeeper{s.store, s.cfg, s.log})
 	defer lanes.stop()
 	s.medic = recovery.NewMedic(s.store, s.lanes, s.log, 0)
-	judges := s.phase("judges", failed, s.medic)
+	s.watch = watch.New(watch.Config{Store: s.store, Lanes: s.lanes, Boot: s.boot.ID, Limits: watch.Default.Faster(s.opt.DrillSpeed), Log: s.log})
+	judges := s.phase("judges", failed, s.medic, s.watch)
 	defer judges.stop()
 	door, err := s.newDoor()
 	if err != nil {
@@ -283,7 +292,7 @@ func (s *server) startLanes(ctx context.Context) error {
 	s.lanes = session.New(session.Deps{
 		Store: s.store, Feed: s.feed, Gate: s.gate, Log: s.log, Boot: s.boot.ID,
 		Models: models{s.cfg}, Agents: agents{s.cfg},
-		Engine: s.engines(), EngineOf: engineOf, DefaultEngine: "native", Env: s.environment,
+		Engine: s.engines(), EngineOf: engineOf, DefaultEngine: "native", Env: s.environment, Pace: session.DefaultPace.Faster(s.opt.DrillSpeed),
 		MaxQueued: s.cfg.Get().Limits.HoldQueue, MaxRunning: s.cfg.Get().Limits.RunningTurns,
 	})
 	if err := s.sweepDead(ctx); err != nil {

@@ -9,6 +9,7 @@ import (
 	"rouse/internal/drill"
 	"rouse/internal/engine"
 	"rouse/internal/engine/native"
+	"rouse/internal/proc"
 	"rouse/internal/session"
 )
 
@@ -82,5 +83,5 @@ func (s *server) environment(sessionID string) []string {
 // own puts Rouse's own API beside the wire.
 func (s *server) own(wire http.Handler, directory string, closing <-chan struct{}) http.Handler {
 	return api.New(api.Deps{Store: s.store, Feed: s.feed, Sessions: s.lanes, Config: s.cfg.Get, Directory: directory,
-		Closing: closing, Drain: s.drain.start, Rescuer: s.medic, Prompts: s.lanes, Log: s.log}, wire)
+		Closing: closing, Drain: s.drain.start, Rescuer: s.medic, Watch: s.watch, Process: proc.Look, Prompts: s.lanes, Log: s.log}, wire)
 }

@@ -169,7 +169,11 @@ func (w *Watch) Look(now time.Time, s *rouse.Session, last *rouse.Turn, walls []
 	}
 	v, here := w.Lanes.Vitals(s.ID)
 	if !here || v.TurnID != s.Running {
-		return Look{Verdict: Judge(now, &f, &w.Limits)}
+		found := Judge(now, &f, &w.Limits)
+		if found.Code == "" && f.Running && s.RunningBoot == w.Boot {
+			found = verdict(rouse.Working, now) // dispatched this moment
+		}
+		return Look{Verdict: found}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
