@@ -29,6 +29,9 @@ type root struct {
 	Run        runCmd        `cmd:"" help:"Send one prompt and stream the answer to its end."`
 	Launch     launchCmd     `cmd:"" help:"Start a session headless and check that it generates."`
 	Ps         psCmd         `cmd:"" help:"List sessions and what each one does."`
+	Top        topCmd        `cmd:"" help:"Show what busy sessions do, live."`
+	Health     healthCmd     `cmd:"" help:"Say what a session does, with the evidence."`
+	Wait       waitCmd       `cmd:"" help:"Wait until a session reaches something."`
 	Tail       tailCmd       `cmd:"" help:"Follow what sessions say and do."`
 	Messages   messagesCmd   `cmd:"" help:"Print a session's messages."`
 	Abort      abortCmd      `cmd:"" help:"End the running turn of a session."`

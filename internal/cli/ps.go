@@ -16,7 +16,11 @@ type psCmd struct {
 }
 
 func (psCmd) Help() string {
-	return `Examples:
+	return `The state is what the watch makes of a session: working, quiet, quiet_tool, hung,
+never_started, retrying, waiting_permission, waiting_question, waiting_quota,
+unresponsive, orphaned, or settled:<outcome>. Until is when it ends by itself.
+
+Examples:
   rouse ps
   rouse ps --state generating
   rouse ps --json | jq '.sessions[] | select(.outcome == "failed") | .id'`
@@ -52,10 +56,10 @@ func (c *psCmd) Run(a *app) error {
 	}
 	rows, now := make([][]string, len(list.Sessions)), time.Now()
 	for i, s := range list.Sessions {
-		rows[i] = []string{s.ID, short(s.Title, 32), s.State, s.Outcome, s.Model.String(), fmt.Sprint(s.Messages),
-			age(now.Sub(s.UpdatedAt)), short(strings.Join(s.Evidence, "; "), 72)}
+		rows[i] = []string{s.ID, short(s.Title, 32), stateCell(s), s.Model.String(), fmt.Sprint(s.Messages),
+			age(now.Sub(s.UpdatedAt)), untilCell(s, now), short(strings.Join(s.Evidence, "; "), 72)}
 	}
-	if err := a.table([]string{"SESSION", "TITLE", "STATE", "OUTCOME", "MODEL", "MSGS", "AGE", "EVIDENCE"}, rows); err != nil {
+	if err := a.table([]string{"SESSION", "TITLE", "STATE", "MODEL", "MSGS", "AGE", "UNTIL", "EVIDENCE"}, rows); err != nil {
 		return err
 	}
 	if list.HasMore {

@@ -23,7 +23,9 @@ type Row struct {
 	Model        rouse.ModelRef `json:"model"`
 	State        string         `json:"state"`
 	Outcome      string         `json:"outcome"`
+	Verdict      string         `json:"verdict"`
 	Evidence     []string       `json:"evidence"`
+	Until        time.Time      `json:"until"`
 	Generation   uint64         `json:"generation"`
 	Queued       int            `json:"queued"`
 	Messages     int            `json:"messages"`
