@@ -8,6 +8,7 @@ import (
 	"rouse"
 	"rouse/internal/feed"
 	"rouse/internal/session"
+	"rouse/internal/store"
 )
 
 const (
@@ -231,6 +232,13 @@ func (o *own) notGenerating(ctx context.Context, sessionID string, turn *rouse.T
 	s, err := o.Store.Session(ctx, sessionID)
 	if err != nil {
 		return err
+	}
+	open, err := o.Store.Incidents(ctx, store.IncidentFilter{Session: sessionID, Status: rouse.IncidentOpen, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(open) > 0 {
+		d.Incident = &open[0].ID
 	}
 	walls, err := o.Store.Walls(ctx)
 	if err != nil {

@@ -77,11 +77,14 @@ func TestWallThroughTheDoors(t *testing.T) {
 		var out struct {
 			Name string
 			Data struct {
-				Message string
-				Wall    *wallAnswer
+				Message, Incident string
+				Wall              *wallAnswer
 			}
 		}
 		res := call(t, r, "POST", "/rouse/v1/launch", map[string]any{"model": model, "directory": dir, "prompt": "work", "force": force}, &out)
+		if (res.StatusCode == http.StatusBadGateway) != (out.Data.Incident != "") {
+			t.Errorf("%d with incident %q", res.StatusCode, out.Data.Incident)
+		}
 		return res.StatusCode, out.Name, out.Data.Wall
 	}
 	if status, name, _ := launch("acme/one", false); status != http.StatusBadGateway || name != "LaunchFailed" {
@@ -187,6 +190,18 @@ func TestWallThroughTheDoors(t *testing.T) {
 		}
 	}
 
+	// What waits behind another turn is listed, and not asked.
+	var q struct{ ID string }
+	call(t, r, "POST", "/session?directory="+dir, map[string]any{}, &q)
+	for _, model := range []string{"drill/hang", "acme/two"} {
+		call(t, r, "POST", "/session/"+q.ID+"/prompt_async", map[string]any{"model": model, "parts": []map[string]string{{"type": "text", "text": "later"}}}, nil)
+	}
+	call(t, r, "POST", "/session/"+q.ID+"/abort", nil, nil)
+	call(t, r, "GET", "/rouse/v1/walls", nil, &walls)
+	if len(walls.Walls) != 1 || len(walls.Walls[0].Held) != 1 || walls.Walls[0].Held[0] != q.ID || p.asked.Load() != 3 {
+		t.Errorf("%+v, %d requests", walls, p.asked.Load())
+	}
+
 	p.open.Store(false)
 	if res := call(t, r, "DELETE", "/rouse/v1/walls/"+w.ID, nil, &w); res.StatusCode != 200 || w.State != "closed" {
 		t.Errorf("%s %+v", res.Status, w)
@@ -201,6 +216,12 @@ func TestWallThroughTheDoors(t *testing.T) {
 	call(t, r, "GET", "/rouse/v1/walls?all=true", nil, &walls)
 	if len(walls.Walls) != 1 || walls.Walls[0].State != "closed" {
 		t.Errorf("%+v", walls)
+	}
+	// In the session that waited it comes after what waited.
+	call(t, r, "POST", "/session/"+q.ID+"/message", map[string]any{"model": "acme/one", "parts": []map[string]string{{"type": "text", "text": "and now"}}}, &answer)
+	var row struct{ Outcome string }
+	if call(t, r, "GET", "/rouse/v1/sessions/"+q.ID, nil, &row); row.Outcome != "completed" || answer.Info.Finish != "stop" {
+		t.Errorf("%+v %+v", row, answer)
 	}
 	call(t, r, "POST", "/session/"+s.ID+"/message", map[string]any{"model": "acme/one", "parts": []map[string]string{{"type": "text", "text": "again"}}}, &answer)
 	call(t, r, "GET", "/rouse/v1/incidents?session="+s.ID, nil, &incidents)
