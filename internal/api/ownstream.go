@@ -237,6 +237,9 @@ func ownEvents(e *rouse.Event) []ownEvent {
 	case rouse.CancelStage:
 		base.Type, base.Data = "rouse.cancel.stage", e.Data
 		return []ownEvent{base}
+	case rouse.RescueStaged:
+		base.Type, base.Data = "rouse.rescue.stage", e.Data
+		return []ownEvent{base}
 	case rouse.VerdictChanged:
 		var v rouse.Verdict
 		if json.Unmarshal(e.Data, &v) != nil {

@@ -48,7 +48,7 @@ func (a agents) FindAgent(name string) (session.Agent, error) {
 func (s *server) engines() func(string) (engine.Engine, error) {
 	known := map[string]engine.Engine{"native": native.New(s.nativeDeps())}
 	if s.opt.Drill {
-		known["drill"] = drill.Engine{}
+		known["drill"] = drill.Engine{Speed: s.opt.DrillSpeed}
 	}
 	return func(name string) (engine.Engine, error) {
 		e, ok := known[name]

@@ -14,7 +14,18 @@ import (
 // Engine is an engine whose conversations misbehave on command: the model id
 // of a prompt is the mode, one of EngineModes. It needs no network and no
 // process, and passes enginetest.
-type Engine struct{}
+type Engine struct {
+	// Speed divides the silences of minutes; 0 and 1 leave them.
+	Speed float64
+}
+
+// silence is a wait of minutes at the engine's speed.
+func (e Engine) silence(d time.Duration) time.Duration {
+	if e.Speed <= 1 {
+		return d
+	}
+	return time.Duration(float64(d) / e.Speed)
+}
 
 // EngineModes are the modes of the drill engine and what each does.
 var EngineModes = map[string]string{
@@ -47,16 +58,17 @@ var EngineModes = map[string]string{
 }
 
 // Open makes a conversation. The agent "refuse" cannot be opened.
-func (Engine) Open(_ context.Context, spec engine.Spec, sink engine.Sink) (engine.Conversation, error) {
+func (e Engine) Open(_ context.Context, spec engine.Spec, sink engine.Sink) (engine.Conversation, error) {
 	if spec.Agent == "refuse" {
 		return nil, rouse.Errorf(rouse.Upstream, "drill: open", "the drill agent refuses to start")
 	}
-	return &conversation{sink: sink, waiting: map[string]chan rouse.Reply{}}, nil
+	return &conversation{engine: e, sink: sink, waiting: map[string]chan rouse.Reply{}}, nil
 }
 
 type conversation struct {
-	sink engine.Sink
-	late sync.WaitGroup // what comes after Prompt has returned
+	engine Engine
+	sink   engine.Sink
+	late   sync.WaitGroup // what comes after Prompt has returned
 
 	mu      sync.Mutex
 	cancel  chan struct{} // closed by Cancel; nil when no prompt runs

@@ -17,12 +17,12 @@ const (
 	retrySilence = 10 * time.Minute
 )
 
-// delay is the prompt's own wish, else otherwise.
+// delay is the prompt's own wish, else otherwise at the engine's speed.
 func (r *run) delay(otherwise time.Duration) time.Duration {
 	if d, _ := parseDirective(r.text()); d.delay > 0 {
 		return d.delay
 	}
-	return otherwise
+	return r.c.engine.silence(otherwise)
 }
 
 // quietTool is a long tool that says nothing and ends well.
