@@ -114,7 +114,7 @@ func (c *launchCmd) walled(a *app, r *client.Refusal, err error) error {
 			return err
 		}
 	}
-	return &exit{exitWall, rouse.Errorf(rouse.Conflict, "launch", "%s With --force it is launched all the same.", say(err))}
+	return &exit{exitWall, rouse.Errorf(rouse.Conflict, "launch", "%s (--force)", say(err))}
 }
 
 // prompt reads the prompt from the arguments or --prompt-file, not both.
