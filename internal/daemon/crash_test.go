@@ -141,7 +141,7 @@ func (l *ledger) drive(r daemon.Ready, client *http.Client, session string, seed
 // end in exactly one settled turn, dispatched at most once, and the log must
 // have no gap.
 func TestKill(t *testing.T) {
-	lives := 12
+	lives := 200
 	if testing.Short() {
 		lives = 3
 	}
@@ -258,7 +258,7 @@ func (l *ledger) check(t *testing.T, path string) {
 	if extra := len(running) - len(l.turns) - l.own; extra < 0 || extra > l.unsure {
 		t.Errorf("%d turns, %d promised, %d unsure", len(running), len(l.turns), l.unsure)
 	}
-	if l.expectInterrupted && states[rouse.TurnInterrupted] == 0 || states[rouse.TurnCompleted] == 0 {
+	if l.expectInterrupted && !testing.Short() && (states[rouse.TurnInterrupted] == 0 || states[rouse.TurnCompleted] == 0) {
 		t.Errorf("the kills hit nothing: %v", states)
 	}
 	t.Logf("sent %d, promised %d, unsure %d, ends %v, events %d", l.sent, len(l.turns), l.unsure, states, last)
