@@ -161,3 +161,59 @@ func (b *bench) thousand() error {
 	row("abort of 1,000 at once, max", out["abortMax"], 0, "ms")
 	return nil
 }
+
+// restart: kill -9 with 1,000 sessions of which 100 generate, each with a
+// prompt waiting behind; then the time until the server answers, and until all
+// that waited has been answered. Rouse only.
+func (b *bench) restart() error {
+	data, _, err := b.fill("restart", 1000, 0)
+	if err != nil {
+		return err
+	}
+	s, err := b.startRouse(data)
+	if err != nil {
+		return err
+	}
+	ids, _, err := s.launch(100, func(int) string { return "" }, prompt("drip-20", "hello"))
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := s.call("POST", "/session/"+id+"/prompt_async", prompt("instant", "after"), nil); err != nil {
+			return err
+		}
+	}
+	<-time.After(2 * time.Second)
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+	start := time.Now()
+	s, err = b.startRouse(data)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	row("kill -9 to the first 200", ms(s.took), 0, "ms")
+	for {
+		var list struct {
+			Sessions []struct {
+				State  string
+				Queued int
+			}
+		}
+		if _, err := s.call("GET", "/rouse/v1/sessions?limit=1000", nil, &list); err != nil {
+			return err
+		}
+		busy := 0
+		for _, r := range list.Sessions {
+			if r.Queued > 0 || r.State != "idle" {
+				busy++
+			}
+		}
+		if busy == 0 {
+			break
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	row("kill -9 to all queues run", ms(time.Since(start)), 0, "ms")
+	return nil
+}

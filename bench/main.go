@@ -5,7 +5,7 @@
 //
 //	ROUSE_BINARY=bin/rouse ROUSE_PEERS=.cache/peers go run ./bench [figure …]
 //
-// Figures: start idle prompt delta tail fifty thousand. Machines are noisy:
+// Figures: start prompt delta tail fifty thousand restart. Machines are noisy:
 // quote the ratios.
 package main
 
@@ -29,6 +29,7 @@ var figures = []struct {
 	{"tail", (*bench).tail},
 	{"fifty", (*bench).fifty},
 	{"thousand", (*bench).thousand},
+	{"restart", (*bench).restart},
 }
 
 // bench is one run.
