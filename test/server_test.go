@@ -78,7 +78,7 @@ type server struct {
 // serve starts a server whose default model is the drill's model.
 func serve(t *testing.T, model string) *server {
 	t.Helper()
-	s := &server{t: t, home: t.TempDir(), project: filepath.Join(t.TempDir(), "project")}
+	s := &server{t: t, home: home(t), project: filepath.Join(t.TempDir(), "project")}
 	s.write(filepath.Join(s.project, "README.md"), "# lab\n")
 	s.write(filepath.Join(s.project, ".git", "HEAD"), "ref: refs/heads/master\n")
 	s.write(filepath.Join(s.home, ".config", "rouse", "rouse.jsonc"), `{"model": "drill/`+model+`"}`)
@@ -117,6 +117,25 @@ func serve(t *testing.T, model string) *server {
 	}
 	s.token = strings.TrimSpace(string(raw))
 	return s
+}
+
+// home is a folder whose removal waits for programs that are still leaving:
+// OpenCode writes its state when its terminal is gone.
+func home(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "rouse-home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		deadline := time.Now().Add(10 * time.Second)
+		for os.RemoveAll(dir) != nil && time.Now().Before(deadline) {
+			<-tick.C
+		}
+	})
+	return dir
 }
 
 func (s *server) write(name, text string) {
