@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -25,7 +27,9 @@ func (s *server) attach(args ...string) *tui {
 		if s.t.Failed() {
 			s.t.Logf("the screen:\n%s", u.screen())
 		}
-		_ = exec.Command("tmux", "-S", u.socket, "kill-server").Run() // it may have ended by itself
+		pid, _ := strconv.Atoi(strings.TrimSpace(u.tmux("display-message", "-p", "#{pane_pid}")))
+		_ = exec.Command("tmux", "-S", u.socket, "kill-server").Run()
+		gone(pid)
 	})
 	return u
 }
@@ -220,4 +224,20 @@ func TestTUIFailure(t *testing.T) {
 	u.says("work")
 	u.sees("usage limit reached")
 	u.ended(s, "failed")
+}
+
+// gone waits until a program has left; one that does not want to is killed.
+func gone(pid int) {
+	if pid <= 1 {
+		return
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.Now().Add(10 * time.Second)
+	for syscall.Kill(pid, 0) == nil {
+		if time.Now().After(deadline) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		<-tick.C
+	}
 }
