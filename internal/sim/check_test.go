@@ -5,13 +5,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"rouse"
 	"rouse/internal/store"
 )
 
 // tally is what the log says of one turn.
-type tally struct{ queued, dispatched, settled int }
+type tally struct {
+	queued, dispatched, settled int
+	notices                     int       // first ones
+	shown                       bool      // a notice is to be seen
+	waiting                     bool      // on a person
+	began                       time.Time // dispatched
+}
+
+// patience is how long the watch is patient at least.
+const patience = 5*time.Minute - time.Second
 
 // check holds the log and the rows against what was promised.
 func (s *sim) check() string {
@@ -79,18 +89,80 @@ func follow(e *rouse.Event, turns map[string]*tally, active map[string]string) s
 			break
 		}
 		t.dispatched++
+		t.began = e.At
 		if other := active[e.SessionID]; other != "" {
 			return fmt.Sprintf("turn %s was dispatched while %s ran", e.TurnID, other)
 		}
 		active[e.SessionID] = e.TurnID
+	case rouse.TurnWaitingEvent:
+		t.waiting = true
+	case rouse.RequestReplied:
+		t.waiting = false // of several, some may still be open: then nothing is checked
+	case rouse.VerdictChanged:
+		var v rouse.Verdict
+		if err := json.Unmarshal(e.Data, &v); err != nil {
+			return err.Error()
+		}
+		if v.Code.Over() == (active[e.SessionID] != "") {
+			return fmt.Sprintf("verdict %s about turn %s while %q ran", v.Code, e.TurnID, active[e.SessionID])
+		}
+	case rouse.NoticeCreated, rouse.NoticeUpdated, rouse.NoticeHidden:
+		return followNotice(e, t, active[e.SessionID])
 	case rouse.TurnSettledEvent:
 		t.settled++
+		if p := followEnd(e, t); p != "" {
+			return p
+		}
 		if active[e.SessionID] != e.TurnID {
 			return fmt.Sprintf("turn %s was settled, %q ran", e.TurnID, active[e.SessionID])
 		}
 		delete(active, e.SessionID)
 	case rouse.SessionDeleted:
 		delete(active, e.SessionID)
+	}
+	return ""
+}
+
+// followNotice checks that a notice is made once, about the turn that runs,
+// after five minutes and not while a person is waited for.
+func followNotice(e *rouse.Event, t *tally, active string) string {
+	about := fmt.Sprintf("%s of turn %s at %s", e.Type, e.TurnID, e.At.Format(time.TimeOnly))
+	if active != e.TurnID {
+		return fmt.Sprintf("%s while %q ran", about, active)
+	}
+	if e.Type == rouse.NoticeHidden {
+		if !t.shown {
+			return about + ": it was not shown"
+		}
+		t.shown = false
+		return ""
+	}
+	if t.shown = true; e.Type == rouse.NoticeCreated {
+		t.notices++
+	}
+	switch {
+	case t.notices != 1:
+		return fmt.Sprintf("%s: made %d times", about, t.notices)
+	case t.waiting:
+		return about + " while a person is waited for"
+	case e.At.Sub(t.began) < patience:
+		return fmt.Sprintf("%s, %s after its dispatch", about, e.At.Sub(t.began))
+	}
+	return ""
+}
+
+// followEnd checks that an end takes the notice with it, and that nobody is
+// failed by the watch before its time.
+func followEnd(e *rouse.Event, t *tally) string {
+	var f rouse.SettledFact
+	if err := json.Unmarshal(e.Data, &f); err != nil {
+		return err.Error()
+	}
+	if t.shown {
+		return fmt.Sprintf("turn %s was settled and its notice is still shown", e.TurnID)
+	}
+	if f.Failure != nil && f.Failure.Code == rouse.CodeNever && e.At.Sub(t.began) < patience {
+		return fmt.Sprintf("turn %s was failed by the watch %s after its dispatch", e.TurnID, e.At.Sub(t.began))
 	}
 	return ""
 }

@@ -32,11 +32,12 @@ func (o op) String() string { return fmt.Sprintf("%s(%d,%d)", o.Kind, o.Session,
 
 // modes are the drill engine's; some repeat because they are the usual case.
 var modes = []string{"echo", "echo", "stream", "tool", "plan", "permission", "question", "retry", "hang", "mute", "deaf", "stubborn",
-	"late", "fail", "bare", "silent", "diagnostic", "exit", "garbage", "empty"}
+	"late", "fail", "bare", "silent", "diagnostic", "exit", "garbage", "empty",
+	"quiettool", "pauses", "slowstart", "longretry", "chatter", "freeze"}
 
 // kinds of steps, by weight.
 var kinds = []string{"prompt", "prompt", "prompt", "prompt", "prompt", "noreply", "again", "abort", "abort", "answer", "answer",
-	"pause", "resume", "rescue", "fork", "delete", "wait", "wait", "wait", "long", "full", "works", "lease", "restart", "crash"}
+	"pause", "resume", "rescue", "fork", "delete", "wait", "wait", "wait", "long", "full", "works", "lease", "restart", "crash", "silence", "silence", "suspend"}
 
 var steps = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) op {
 	return op{rapid.SampledFrom(kinds).Draw(t, "kind"), rapid.IntRange(0, 3).Draw(t, "session"), rapid.IntRange(0, 999).Draw(t, "arg")}
@@ -150,6 +151,10 @@ func (s *sim) step(o op) error {
 		<-time.After(time.Duration(1+o.Arg*o.Arg/100) * time.Millisecond)
 	case "long":
 		<-time.After(time.Duration(o.Arg) * time.Second)
+	case "silence":
+		return s.silence()
+	case "suspend":
+		s.w.slept.Add(int64(time.Hour))
 	case "full":
 		s.w.full.Store(true)
 	case "works":
@@ -272,6 +277,34 @@ func (s *sim) restart(kill bool) error {
 		return err
 	}
 	s.w = w
+	return nil
+}
+
+// silence lets eight minutes pass and looks whether the watch did its part:
+// whoever is silent for so long has a notice, whoever never began has failed.
+func (s *sim) silence() error {
+	s.w.full.Store(false)
+	ctx, began := context.Background(), time.Now()
+	<-time.After(8*time.Minute + 30*time.Second)
+	for _, id := range s.sessions {
+		row, err := s.w.store.Session(ctx, id)
+		if err != nil || row.Running == "" {
+			continue
+		}
+		turn, err := s.w.store.Turn(ctx, row.Running)
+		if err != nil || turn.State.Settled() || turn.Started.After(began.Add(30*time.Second)) {
+			continue
+		}
+		switch turn.Model.Model {
+		case "hang", "deaf", "stubborn", "late", "chatter", "freeze":
+			n, err := s.w.store.Notice(ctx, id, turn.Generation)
+			if err != nil || n == nil || !n.Visible {
+				return fmt.Errorf("turn %s (%s) is silent for more than eight minutes: notice %+v, %v", turn.ID, turn.Model.Model, n, err)
+			}
+		case "mute":
+			return fmt.Errorf("turn %s said nothing for more than eight minutes and still runs", turn.ID)
+		}
+	}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"rouse"
 	"rouse/internal/drill"
@@ -17,6 +18,7 @@ import (
 	"rouse/internal/recovery"
 	"rouse/internal/session"
 	"rouse/internal/store"
+	"rouse/internal/watch"
 )
 
 type models struct{}
@@ -37,7 +39,8 @@ type world struct {
 	store *store.Store
 	lanes *session.Lanes
 	medic *recovery.Medic
-	full  atomic.Bool // the disk refuses
+	slept atomic.Int64 // how long the machine was suspended in this life, ns
+	full  atomic.Bool  // the disk refuses
 	stops []func() error
 }
 
@@ -66,8 +69,13 @@ func start(dir string, boot int) (*world, error) {
 		return nil, err
 	}
 	w.medic = recovery.NewMedic(w.store, w.lanes, log, 0)
+	began := time.Now()
+	watcher := watch.New(watch.Config{Store: w.store, Lanes: w.lanes, Boot: fmt.Sprintf("boo_%d", boot), Log: log, Clock: func() watch.Reading {
+		return watch.Reading{Mono: time.Since(began), Wall: time.Now().Round(0).Add(time.Duration(w.slept.Load()))}
+	}})
 	w.serve(w.lanes.Serve)
 	w.serve(w.medic.Serve)
+	w.serve(watcher.Serve)
 	return w, nil
 }
 

@@ -264,7 +264,7 @@ func TestNoticeDue(t *testing.T) {
 }
 
 func TestGaps(t *testing.T) {
-	r := func(mono, wall time.Duration) reading { return reading{mono, epoch.Add(wall)} }
+	r := func(mono, wall time.Duration) Reading { return Reading{mono, epoch.Add(wall)} }
 	for _, c := range []struct {
 		name       string
 		mono, wall time.Duration

@@ -77,6 +77,18 @@ func (w *Watch) keep(ctx context.Context, list []found) error {
 	return nil
 }
 
+// shows says that a notice is to be seen somewhere.
+func (w *Watch) shows() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.turns {
+		if s.shown {
+			return true
+		}
+	}
+	return false
+}
+
 // peek looks at the sessions that show a notice: it goes when the agent moves
 // or a person is asked.
 func (w *Watch) peek(ctx context.Context) error {

@@ -35,7 +35,7 @@ type Lanes interface {
 	Adopt(ctx context.Context, sessionID string) (ended bool, err error)
 }
 
-// Config is what a watch stands on; all but Live and Log is required.
+// Config is what a watch stands on; Store, Lanes and Boot are required.
 type Config struct {
 	Store *store.Store
 	Lanes Lanes
@@ -44,12 +44,20 @@ type Config struct {
 	Live   func(boot string) bool
 	Limits Limits
 	Log    *slog.Logger
+	// Clock reads both clocks of the machine: one of them stands while it is
+	// suspended. Nil is the machine's own.
+	Clock func() Reading
+}
+
+// Reading is both clocks at a moment.
+type Reading struct {
+	Mono time.Duration // since any fixed moment
+	Wall time.Time
 }
 
 // Watch judges what runs here.
 type Watch struct {
 	Config
-	clock func() reading
 
 	mu    sync.Mutex
 	turns map[string]*watched // by session
@@ -69,9 +77,10 @@ func New(c Config) *Watch {
 	if c.Limits == (Limits{}) {
 		c.Limits = Default
 	}
-	began := time.Now()
-	return &Watch{Config: c, turns: map[string]*watched{},
-		clock: func() reading { return reading{time.Since(began), time.Now().Round(0)} }}
+	if began := time.Now(); c.Clock == nil {
+		c.Clock = func() Reading { return Reading{time.Since(began), time.Now().Round(0)} }
+	}
+	return &Watch{Config: c, turns: map[string]*watched{}}
 }
 
 // Serve watches until ctx ends.
@@ -80,10 +89,10 @@ func (w *Watch) Serve(ctx context.Context) error {
 	defer sample.Stop()
 	tick := time.NewTicker(w.Limits.Tick)
 	defer tick.Stop()
-	peek := time.NewTicker(w.Limits.Peek)
+	peek := time.NewTimer(w.Limits.Peek) // runs while a notice is shown
 	defer peek.Stop()
 	w.mu.Lock()
-	w.gaps.last = w.clock()
+	w.gaps.last = w.Clock()
 	w.mu.Unlock()
 	var looked time.Time
 	for {
@@ -104,6 +113,9 @@ func (w *Watch) Serve(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			w.Log.Warn("watch.store", "err", err) // tried again: nothing is spent before it is stored
 		}
+		if w.shows() {
+			peek.Reset(w.Limits.Peek)
+		}
 	}
 }
 
@@ -122,7 +134,7 @@ type found struct {
 // and hung are judged too.
 func (w *Watch) look(ctx context.Context, tick bool) error {
 	w.mu.Lock()
-	late := w.gaps.woke(w.clock(), time.Now(), w.Limits.SampleEvery, w.Limits.Tick)
+	late := w.gaps.woke(w.Clock(), time.Now(), w.Limits.SampleEvery, w.Limits.Tick)
 	w.mu.Unlock()
 	if late {
 		w.Log.Warn("watch.late", "lost", w.gaps.size)

@@ -362,7 +362,7 @@ func TestSuspendedMachine(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		id, acc := w.start("mute", "x")
 		pass(5*time.Minute + 30*time.Second)
-		w.watch.Suspend(time.Hour)
+		w.slept.Store(int64(time.Hour))
 		pass(time.Minute) // over the tick at 6 min, which would have condemned it
 		if got := w.told(id); strings.Contains(got, "never") || strings.Contains(got, "settled") {
 			t.Errorf("condemned by a suspension:\n%s", got)

@@ -81,7 +81,7 @@ func (s *watched) facts(now time.Time, v *rouse.Vitals, l *Limits, g *gaps, late
 // machine was suspended, or the process starved or was stopped. Silence in it
 // is nobody's.
 type gaps struct {
-	last  reading
+	last  Reading
 	total time.Duration
 	// The newest gap: when it ended and how much it was.
 	end  time.Time
@@ -89,23 +89,16 @@ type gaps struct {
 	late bool // a tick is owed a rest
 }
 
-// reading is both clocks at a moment: one of them stands while a machine is
-// suspended.
-type reading struct {
-	mono time.Duration
-	wall time.Time
-}
-
 // woke notes that the watch runs at r, now, and should have run every so often.
 // It says whether it came more than two ticks late.
-func (g *gaps) woke(r reading, now time.Time, every, tick time.Duration) bool {
+func (g *gaps) woke(r Reading, now time.Time, every, tick time.Duration) bool {
 	last := g.last
 	g.last = r
-	if last.wall.IsZero() {
+	if last.Wall.IsZero() {
 		return false
 	}
-	mono := r.mono - last.mono - every
-	wall := r.wall.Sub(last.wall) - every
+	mono := r.Mono - last.Mono - every
+	wall := r.Wall.Sub(last.Wall) - every
 	if max(mono, wall) <= 2*tick {
 		return false
 	}

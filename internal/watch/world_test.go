@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +38,7 @@ type world struct {
 	watch *watch.Watch
 	said  *said
 	began time.Time
+	slept atomic.Int64 // how long the machine was suspended, ns
 	stop  func()
 }
 
@@ -91,7 +93,10 @@ func open(t *testing.T, dir, boot string, between seam) *world {
 	if between != nil {
 		lanes = between(lanes)
 	}
-	w.watch = watch.New(watch.Config{Store: w.store, Lanes: lanes, Boot: boot, Log: slog.New(slog.NewTextHandler(w.said, nil))})
+	w.watch = watch.New(watch.Config{Store: w.store, Lanes: lanes, Boot: boot, Log: slog.New(slog.NewTextHandler(w.said, nil)),
+		Clock: func() watch.Reading {
+			return watch.Reading{Mono: time.Since(w.began), Wall: time.Now().Round(0).Add(time.Duration(w.slept.Load()))}
+		}})
 	var stops []func()
 	serve := func(name string, run func(context.Context) error) {
 		ctx, cancel := context.WithCancel(context.Background())
