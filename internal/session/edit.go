@@ -18,7 +18,7 @@ func (l *Lanes) edit(ctx context.Context, op, id string, fn func(tx *store.Tx, s
 		if err != nil {
 			return err
 		}
-		if s.Running != "" {
+		if s.Running != "" || s.Queued > 0 { // what is queued is in the transcript already
 			return rouse.Errorf(rouse.Conflict, "edit", "session %s is busy: wait until it is idle, or abort it", s.ID)
 		}
 		out = s
