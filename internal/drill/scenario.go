@@ -74,11 +74,9 @@ type play struct {
 	stage  Stage
 	report Report
 
-	mu     sync.Mutex
-	log    []client.LogEvent
-	moved  chan struct{} // closed and replaced with each event
-	cancel context.CancelFunc
-	done   chan struct{}
+	mu    sync.Mutex
+	log   []client.LogEvent
+	moved chan struct{} // closed and replaced with each event
 }
 
 // follow reads the log from now on, also across restarts, until the returned
