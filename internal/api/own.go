@@ -54,7 +54,10 @@ type Deps struct {
 	// Drain stops dispatching, waits for running turns at most so long, and
 	// then stops the server; it says at once how many run.
 	Drain func(wait time.Duration) (running int)
-	Log   *slog.Logger
+	// Release ends orphaned turns that were held for a drill; nil, and then
+	// without a route, outside of drills.
+	Release func(ctx context.Context) (interrupted int, err error)
+	Log     *slog.Logger
 }
 
 // own is Rouse's own API.
@@ -115,6 +118,9 @@ func New(d Deps, root http.Handler) http.Handler {
 	act.DefaultStatus = http.StatusAccepted
 	huma.Register(a, act, wrap(o, o.act))
 	huma.Register(a, operation("get-incident", http.MethodGet, "/incidents/{id}", "One incident"), wrap(o, o.incident))
+	if o.Release != nil {
+		huma.Register(a, operation("drill-release", http.MethodPost, "/drill/release", "End held orphans and run what waits"), wrap(o, o.release))
+	}
 	drain := operation("drain", http.MethodPost, "/drain", "Let running turns end, start no other, and stop the server")
 	drain.DefaultStatus = http.StatusAccepted
 	huma.Register(a, drain, wrap(o, o.drain))

@@ -10,14 +10,15 @@ import (
 )
 
 type serveCmd struct {
-	Host      string  `help:"Address to bind (default: 127.0.0.1, or server.host)." placeholder:"ADDR"`
-	Port      *int    `short:"p" help:"Port to bind; 0 lets the system choose (default: 4096, or server.port)." placeholder:"PORT"`
-	NoAuth    bool    `help:"Ask for no token. Only on loopback."`
-	Drill     bool    `help:"Add the simulated provider drill, whose models fail in every way."`
-	Speed     float64 `name:"drill-speed" help:"With --drill: let the watch and the cancel ladder run this many times faster." placeholder:"N"`
-	ReadyJSON bool    `name:"ready-json" help:"Print one JSON line {url, pid, data, token_file} when requests are accepted, and nothing else on stdout."`
-	LogLevel  string  `help:"debug, info, warn or error (default: info, or log.level)." enum:",debug,info,warn,error" default:""`
-	LogFormat string  `help:"text or json (default: text, or log.format)." enum:",text,json" default:""`
+	Host        string  `help:"Address to bind (default: 127.0.0.1, or server.host)." placeholder:"ADDR"`
+	Port        *int    `short:"p" help:"Port to bind; 0 lets the system choose (default: 4096, or server.port)." placeholder:"PORT"`
+	NoAuth      bool    `help:"Ask for no token. Only on loopback."`
+	Drill       bool    `help:"Add the simulated provider drill, whose models fail in every way."`
+	HoldOrphans bool    `name:"hold-orphans" help:"With --drill: keep the turns of dead servers as they are until POST /rouse/v1/drill/release."`
+	Speed       float64 `name:"drill-speed" help:"With --drill: let the watch and the cancel ladder run this many times faster." placeholder:"N"`
+	ReadyJSON   bool    `name:"ready-json" help:"Print one JSON line {url, pid, data, token_file} when requests are accepted, and nothing else on stdout."`
+	LogLevel    string  `help:"debug, info, warn or error (default: info, or log.level)." enum:",debug,info,warn,error" default:""`
+	LogFormat   string  `help:"text or json (default: text, or log.format)." enum:",text,json" default:""`
 }
 
 func (serveCmd) Help() string {
@@ -40,13 +41,15 @@ Examples:
 func (c *serveCmd) Run(a *app) error {
 	opts := daemon.Options{
 		Paths: a.paths(), Host: c.Host, Port: -1, Data: firstText(a.root.Data, a.getenv("ROUSE_DATA")),
-		NoAuth: c.NoAuth, Drill: c.Drill, DrillSpeed: c.Speed, LogTo: a.err,
+		NoAuth: c.NoAuth, Drill: c.Drill, DrillSpeed: c.Speed, HoldOrphans: c.HoldOrphans, LogTo: a.err,
 	}
 	opts.Paths.Accounts = nil // they are in the data folder, which the configuration may name
 	if c.LogLevel != "" || c.LogFormat != "" {
 		opts.Logger = newLogger(a, c.LogLevel, c.LogFormat)
 	}
 	switch {
+	case c.HoldOrphans && !c.Drill:
+		return usage("--hold-orphans is for drills only: use it with --drill")
 	case c.Speed != 0 && !c.Drill:
 		return usage("--drill-speed is for simulations only: use it with --drill")
 	case c.Speed < 0 || c.Speed > 0 && c.Speed < 1:

@@ -326,3 +326,40 @@ func marked(session string) int {
 	}
 	return n
 }
+
+// Held orphans are a runner that is gone: prompts are stored behind them (202)
+// and run once they are released.
+func TestHeldOrphans(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	c := spawn(t, data)
+	var s struct{ ID string }
+	call(t, c.r, "POST", "/session?directory="+t.TempDir(), map[string]any{}, &s)
+	orphan := async(t, c.r, s.ID, "hang", "x").Header.Get("X-Rouse-Turn")
+	for state := ""; state != "generating"; {
+		var out struct{ State string }
+		call(t, c.r, "GET", "/session/"+s.ID, nil, &out)
+		state = out.State
+	}
+	c.kill()
+	http.DefaultClient.CloseIdleConnections()
+	opt := options(t, data)
+	opt.HoldOrphans = true
+	r, _ := start(t, opt)
+	behind := async(t, r, s.ID, "echo", "after")
+	if behind.StatusCode != 202 {
+		t.Errorf("behind a runner that is gone: %d", behind.StatusCode)
+	}
+	var out struct{ Interrupted int }
+	if call(t, r, "POST", "/rouse/v1/drill/release", nil, &out); out.Interrupted != 1 {
+		t.Errorf("released: %+v", out)
+	}
+	l := &ledger{turns: map[string]string{behind.Header.Get("X-Rouse-Turn"): s.ID}}
+	l.await(t, data)
+	file := filepath.Join(t.TempDir(), "copy.db")
+	if err := daemon.Backup(t.Context(), data, file); err != nil {
+		t.Fatal(err)
+	}
+	if states := (&ledger{turns: map[string]string{orphan: s.ID}}).states(t, file); states[rouse.TurnInterrupted] != 1 {
+		t.Errorf("the orphan: %v", states)
+	}
+}

@@ -44,6 +44,10 @@ type Options struct {
 	// DrillSpeed divides the durations of the watch, the cancel ladder and
 	// the enrichment of errors; up to 1 changes nothing. Only with Drill.
 	DrillSpeed float64
+	// HoldOrphans keeps the turns of dead servers running in the store until
+	// POST /rouse/v1/drill/release, so that a drill can look at them. Refused
+	// without Drill.
+	HoldOrphans bool
 	// Logger is used instead of the configured one; nil makes one on LogTo.
 	Logger *slog.Logger
 	LogTo  io.Writer // default os.Stderr
@@ -120,6 +124,9 @@ func (s *server) build(ctx context.Context) error {
 	cfg := s.cfg.Get()
 	if err := s.checkBind(); err != nil {
 		return err
+	}
+	if s.opt.HoldOrphans && !s.opt.Drill {
+		return rouse.FieldError("configure", "--hold-orphans", "--hold-orphans is for drills only: add --drill")
 	}
 	if s.opt.DrillSpeed != 0 && !s.opt.Drill {
 		return rouse.FieldError("drill", "--drill-speed", "--drill-speed is for simulations only: use it with --drill")
@@ -297,6 +304,9 @@ func (s *server) startLanes(ctx context.Context) error {
 	})
 	if err := s.sweepDead(ctx); err != nil {
 		return err
+	}
+	if s.opt.HoldOrphans {
+		return nil
 	}
 	n, err := s.lanes.Recover(ctx)
 	if n > 0 {

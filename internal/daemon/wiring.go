@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"net/http"
 
 	"rouse"
@@ -59,6 +60,18 @@ func (s *server) engines() func(string) (engine.Engine, error) {
 	}
 }
 
+// release ends held orphans; nil outside of drills.
+func (s *server) release() func(context.Context) (int, error) {
+	if !s.opt.Drill {
+		return nil
+	}
+	return func(ctx context.Context) (int, error) {
+		n, err := s.lanes.Recover(ctx)
+		s.lanes.KickQueued()
+		return n, err
+	}
+}
+
 // engineOf lets a model of the drill engine choose it.
 func engineOf(model rouse.ModelRef) string {
 	if model.Provider == config.DrillEngine {
@@ -83,5 +96,5 @@ func (s *server) environment(sessionID string) []string {
 // own puts Rouse's own API beside the wire.
 func (s *server) own(wire http.Handler, directory string, closing <-chan struct{}) http.Handler {
 	return api.New(api.Deps{Store: s.store, Feed: s.feed, Sessions: s.lanes, Config: s.cfg.Get, Directory: directory,
-		Closing: closing, Drain: s.drain.start, Rescuer: s.medic, Watch: s.watch, Process: proc.Look, Prompts: s.lanes, Log: s.log}, wire)
+		Closing: closing, Drain: s.drain.start, Release: s.release(), Rescuer: s.medic, Watch: s.watch, Process: proc.Look, Prompts: s.lanes, Log: s.log}, wire)
 }
