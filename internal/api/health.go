@@ -62,6 +62,15 @@ func (l *look) turn() *string {
 	return some(l.session.Running)
 }
 
+// state is the session's; the vitals know of an open request a moment before
+// the row does.
+func (l *look) state() rouse.SessionState {
+	if c := l.Verdict.Code; c == rouse.WaitingPermission || c == rouse.WaitingQuestion {
+		return rouse.Waiting
+	}
+	return l.session.State()
+}
+
 // code is the verdict's, or nil.
 func (l *look) code() *string { return some(string(l.Verdict.Code)) }
 
@@ -200,7 +209,7 @@ func (o *own) health(ctx context.Context, in *SessionInput) (*HealthOutput, erro
 	}
 	out := &HealthOutput{}
 	b := &out.Body
-	b.Session, b.Turn, b.Generation, b.State, b.Queued = s.ID, l.turn(), l.generation(), s.State(), s.Queued
+	b.Session, b.Turn, b.Generation, b.State, b.Queued = s.ID, l.turn(), l.generation(), l.state(), s.Queued
 	if s.Outcome != "" {
 		b.Outcome = &s.Outcome
 	}

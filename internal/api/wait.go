@@ -161,7 +161,7 @@ func (o *own) howItStands(ctx context.Context, id string, target *string, wanted
 	}
 	out := &WaitOutput{}
 	b := &out.Body
-	b.Session, b.State, b.Turn, b.Generation, b.Verdict, b.NeedsPerson = s.ID, s.State(), l.turn(), l.generation(), l.code(), person
+	b.Session, b.State, b.Turn, b.Generation, b.Verdict, b.NeedsPerson = s.ID, l.state(), l.turn(), l.generation(), l.code(), person
 	if s.Outcome != "" && s.Running == "" {
 		b.Outcome = &s.Outcome
 	}

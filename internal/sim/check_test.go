@@ -30,6 +30,7 @@ func (s *sim) check() string {
 	last := int64(0)
 	active := map[string]string{} // session -> dispatched, unsettled turn
 	held := map[string]string{}   // session -> rescue that holds its queue
+	notices := map[string]int{}   // turn -> notices made
 	for after := int64(0); ; {
 		events, cursor, err := s.w.store.Events(ctx, after, store.EventFilter{}, 2000)
 		if err != nil {
@@ -42,6 +43,9 @@ func (s *sim) check() string {
 			}
 			last = e.Seq
 			if p := follow(e, turns, active); p != "" {
+				return p
+			}
+			if p := followWatch(e, active, notices); p != "" {
 				return p
 			}
 			if p := s.followRescue(ctx, e, held); p != "" {
@@ -163,6 +167,28 @@ func followEnd(e *rouse.Event, t *tally) string {
 	}
 	if f.Failure != nil && f.Failure.Code == rouse.CodeNever && e.At.Sub(t.began) < patience {
 		return fmt.Sprintf("turn %s was failed by the watch %s after its dispatch", e.TurnID, e.At.Sub(t.began))
+	}
+	return ""
+}
+
+// followWatch checks that there is one notice of a generation at most, and only
+// while its turn runs.
+func followWatch(e *rouse.Event, active map[string]string, notices map[string]int) string {
+	if e.Type != rouse.NoticeCreated && e.Type != rouse.NoticeUpdated {
+		return ""
+	}
+	var n rouse.Notice
+	if err := json.Unmarshal(e.Data, &n); err != nil {
+		return err.Error()
+	}
+	if e.Type == rouse.NoticeCreated {
+		notices[n.TurnID]++
+	}
+	if notices[n.TurnID] != 1 {
+		return fmt.Sprintf("turn %s has %d notices", n.TurnID, notices[n.TurnID])
+	}
+	if active[e.SessionID] != n.TurnID {
+		return fmt.Sprintf("a notice of turn %s, %q runs", n.TurnID, active[e.SessionID])
 	}
 	return ""
 }

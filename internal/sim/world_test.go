@@ -39,6 +39,7 @@ type world struct {
 	store *store.Store
 	lanes *session.Lanes
 	medic *recovery.Medic
+	watch *watch.Watch
 	slept atomic.Int64 // how long the machine was suspended in this life, ns
 	full  atomic.Bool  // the disk refuses
 	stops []func() error
@@ -73,7 +74,9 @@ func start(dir string, boot int) (*world, error) {
 	watcher := watch.New(watch.Config{Store: w.store, Lanes: w.lanes, Boot: fmt.Sprintf("boo_%d", boot), Log: log, Clock: func() watch.Reading {
 		return watch.Reading{Mono: time.Since(began), Wall: time.Now().Round(0).Add(time.Duration(w.slept.Load()))}
 	}})
+	w.watch = watch.New(watch.Config{Store: w.store, Lanes: w.lanes, Boot: fmt.Sprintf("boo_%d", boot), Log: log})
 	w.serve(w.lanes.Serve)
+	w.serve(w.watch.Serve)
 	w.serve(w.medic.Serve)
 	w.serve(watcher.Serve)
 	return w, nil
