@@ -186,6 +186,9 @@ func TestNeverStarted(t *testing.T) {
 		if next := w.wait(queued); next.State != rouse.TurnCompleted {
 			t.Errorf("queued %+v", next)
 		}
+		if n := w.opens.Load(); n != 2 {
+			t.Errorf("%d conversations: the one that never spoke has to go", n)
+		}
 		w.expect(id, `
 g1 working
 g1 quiet

@@ -39,6 +39,7 @@ type world struct {
 	said  *said
 	began time.Time
 	slept atomic.Int64 // how long the machine was suspended, ns
+	opens atomic.Int64 // conversations that were opened
 	stop  func()
 }
 
@@ -73,6 +74,14 @@ func (anyAgent) FindAgent(string) (session.Agent, error) {
 	return session.Agent{Name: "builder", Primary: true}, nil
 }
 
+// counting is the drill engine; it counts what it opens.
+type counting struct{ opens *atomic.Int64 }
+
+func (c counting) Open(ctx context.Context, spec engine.Spec, sink engine.Sink) (engine.Conversation, error) {
+	c.opens.Add(1)
+	return drill.Engine{}.Open(ctx, spec, sink)
+}
+
 // seam may stand between the watch and its lanes.
 type seam func(watch.Lanes) watch.Lanes
 
@@ -88,7 +97,7 @@ func open(t *testing.T, dir, boot string, between seam) *world {
 	}
 	news = feed.New(0, w.store.Head(), 0)
 	w.lanes = session.New(session.Deps{Store: w.store, Feed: news, Models: anyModel{}, Agents: anyAgent{}, Boot: boot,
-		Engine: func(string) (engine.Engine, error) { return drill.Engine{}, nil }, Log: slog.New(slog.DiscardHandler)})
+		Engine: func(string) (engine.Engine, error) { return counting{&w.opens}, nil }, Log: slog.New(slog.DiscardHandler)})
 	var lanes watch.Lanes = w.lanes
 	if between != nil {
 		lanes = between(lanes)
