@@ -27,7 +27,8 @@ type LaunchPart struct {
 
 // LaunchInput is a launch: create, prompt, verify.
 type LaunchInput struct {
-	Body struct {
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same key and body give the same session and turn"`
+	Body           struct {
 		Directory        string       `json:"directory,omitempty" doc:"Absolute; the orchestrator's, else the server's own"`
 		Title            string       `json:"title,omitempty"`
 		Agent            string       `json:"agent,omitempty"`
@@ -87,6 +88,14 @@ func (o *own) launch(ctx context.Context, in *LaunchInput) (*LaunchOutput, error
 		}
 	}
 	p.Force = in.Body.Force
+	if in.IdempotencyKey != "" {
+		raw, err := Marshal(in.Body)
+		if err != nil {
+			return nil, err
+		}
+		n.Key, n.BodyHash = "launch:"+Who(ctx).Session+":"+in.IdempotencyKey, BodyHash(string(raw))
+		p.Key, p.BodyHash = n.Key+":prompt", n.BodyHash
+	}
 	s, warning, err := o.Sessions.Create(ctx, n)
 	if err != nil {
 		return nil, err

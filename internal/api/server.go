@@ -2,6 +2,9 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -34,6 +37,15 @@ func NewServer(ctx context.Context, h http.Handler, log *slog.Logger) *http.Serv
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
+}
+
+// BodyHash tells one request from another under the same idempotency key.
+func BodyHash(pieces ...string) string {
+	sum := sha256.New()
+	for _, p := range pieces {
+		fmt.Fprintf(sum, "%d:%s", len(p), p) // a hash takes everything
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // ReadBody reads a whole body within the door's bound and a minute. The error

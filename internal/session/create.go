@@ -22,6 +22,9 @@ type NewSession struct {
 	Metadata     json.RawMessage
 	Orchestrator string
 	Engine       string // "" is the default engine
+	// Key makes the creation happen once; BodyHash tells another request under
+	// the same key (Mismatch). "" is no key.
+	Key, BodyHash string
 
 	// child skips the rule that sub-agents are no session's agent.
 	child bool
@@ -42,6 +45,16 @@ func (l *Lanes) Create(ctx context.Context, n NewSession) (s *rouse.Session, war
 		l.Log.Warn("session.worktree", "session", s.ID)
 	}
 	err = l.Store.Write(ctx, store.Promise, func(tx *store.Tx) error {
+		if n.Key != "" {
+			before, err := tx.Created(n.Key, n.BodyHash)
+			if err != nil || before != nil {
+				s = before
+				return err
+			}
+			if err := tx.KeepKey(n.Key, n.BodyHash, s.ID); err != nil {
+				return err
+			}
+		}
 		if n.ParentID != "" {
 			if _, err := tx.Session(n.ParentID); err != nil {
 				return err

@@ -586,3 +586,24 @@ func TestBurst(t *testing.T) {
 		t.Errorf("burst lost text: %d pieces", strings.Count(got, " "))
 	}
 }
+
+func TestCreateOncePerKey(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		n := session.NewSession{Directory: w.dir, Key: "k", BodyHash: "h"}
+		a, _, err := w.lanes.Create(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _, err := w.lanes.Create(t.Context(), n)
+		if err != nil || a.ID != b.ID {
+			t.Errorf("%v %v %v", a, b, err)
+		}
+		n.BodyHash = "other"
+		if _, _, err := w.lanes.Create(t.Context(), n); rouse.KindOf(err) != rouse.Mismatch {
+			t.Errorf("another body: %v", err)
+		}
+		if page, err := w.store.Sessions(t.Context(), store.SessionFilter{}); err != nil || page.Total != 1 {
+			t.Errorf("%+v %v", page, err)
+		}
+	})
+}

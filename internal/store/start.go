@@ -91,30 +91,16 @@ func (tx *Tx) startTurn(in *Start, decide func(rouse.IntakeFacts) (rouse.Intake,
 	if err := tx.storePrompt(s, in); err != nil {
 		return Started{}, err
 	}
-	return out, tx.do(`INSERT INTO idempotency (key, hash, session, message, turn, generation, intake, at) VALUES ($1,$2,$3,$4,$5,$6,$7,$8)`,
-		in.Key, in.Hash, s.ID, out.MessageID, out.TurnID, int64(out.Generation), string(intake), ms(tx.now))
+	return out, tx.keep(in.Key, in.Hash, out)
 }
 
 // replay answers a key that was used before.
 func (tx *Tx) replay(in *Start) (*Started, error) {
-	st, err := tx.c.prepare(`SELECT hash, session, message, turn, generation, intake FROM idempotency WHERE key = $1`)
-	if err != nil {
-		return nil, err
+	hash, prior, err := tx.used(in.Key)
+	if err == nil && prior != nil && (hash != in.Hash || prior.SessionID != in.SessionID) {
+		return nil, keyMismatch()
 	}
-	var hash, intake string
-	var generation int64
-	var prior Started
-	err = st.QueryRow(in.Key).Scan(&hash, &prior.SessionID, &prior.MessageID, &prior.TurnID, &generation, &intake)
-	switch {
-	case err != nil && rouse.KindOf(failure("", err)) == rouse.NotFound:
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case hash != in.Hash || prior.SessionID != in.SessionID:
-		return nil, rouse.Errorf(rouse.Mismatch, "start turn", "this idempotency key was used with another request; use a new key")
-	}
-	prior.Generation, prior.Intake, prior.Replayed = uint64(generation), rouse.Intake(intake), true
-	return &prior, nil
+	return prior, err
 }
 
 // storePrompt writes message, parts, turn and session of an accepted prompt.

@@ -74,8 +74,16 @@ func (h *Handler) createSession(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
+	key, err := idempotencyKey(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	if key != "" {
+		key = "session:" + key
+	}
 	s, warning, err := h.deps.Sessions.Create(r.Context(), session.NewSession{
-		Title: body.Title, Directory: dir, Agent: body.Agent, ParentID: body.ParentID,
+		Key: key, BodyHash: api.BodyHash(dir, string(raw)), Title: body.Title, Directory: dir, Agent: body.Agent, ParentID: body.ParentID,
 		Model: body.Model, Permission: body.Permission, Metadata: body.Metadata,
 	})
 	if err != nil {
