@@ -262,7 +262,7 @@ func TestOpenAPI(t *testing.T) {
 		t.Errorf("openapi %s", v)
 	}
 	paths := doc["paths"].(object)
-	for _, p := range []string{"/launch", "/sessions", "/sessions/{id}", "/sessions/{id}/identity", "/preflight"} {
+	for _, p := range []string{"/launch", "/sessions", "/sessions/{id}", "/sessions/{id}/identity", "/sessions/{id}/health", "/sessions/{id}/wait", "/sessions/{id}/cancel", "/preflight"} {
 		if paths[p] == nil && paths["/rouse/v1"+p] == nil {
 			t.Errorf("%s is not described", p)
 		}
