@@ -37,15 +37,20 @@ func TestWallsInAnyOrder(t *testing.T) {
 	}
 }
 
+// wait lets virtual time pass.
+func wait(d time.Duration) { <-time.After(d) }
+
 func wallsInAnyOrder(t *testing.T, r *rand.Rand) {
 	m := &meter{}
 	provider := &scripted{hold: map[string]chan struct{}{}}
+	pace := rand.New(rand.NewPCG(r.Uint64(), 7)) // the provider's own, under its lock
 	provider.set(func(string) engine.Outcome {
 		m.mu.Lock()
 		m.inFlight++
 		refuse, class, reset := m.limitedAt, m.class, m.reset
+		takes := time.Duration(pace.IntN(3000)) * time.Millisecond
 		m.mu.Unlock()
-		time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond) // virtual
+		<-time.After(takes) // virtual
 		m.mu.Lock()
 		m.inFlight--
 		m.mu.Unlock()
@@ -78,7 +83,7 @@ func wallsInAnyOrder(t *testing.T, r *rand.Rand) {
 			m.reset = []time.Duration{0, 30 * time.Second, time.Hour}[r.IntN(3)]
 			m.mu.Unlock()
 		case 8, 9:
-			time.Sleep(time.Duration(r.IntN(3600)) * time.Second)
+			wait(time.Duration(r.IntN(3600)) * time.Second)
 		case 10:
 			if err := w.lanes.Abort(t.Context(), id); err != nil {
 				t.Fatal(err)
@@ -90,13 +95,13 @@ func wallsInAnyOrder(t *testing.T, r *rand.Rand) {
 			}
 		}
 		if r.IntN(3) == 0 {
-			time.Sleep(time.Duration(r.IntN(5000)) * time.Millisecond)
+			wait(time.Duration(r.IntN(5000)) * time.Millisecond)
 		}
 	}
 	m.mu.Lock()
 	m.limitedAt = false
 	m.mu.Unlock()
-	time.Sleep(3 * time.Hour) // every wall but billing has its try by then
+	wait(3 * time.Hour) // every wall but billing has its try by then
 	synctest.Wait()
 	walls, err := w.store.Walls(t.Context())
 	if err != nil {
@@ -110,7 +115,7 @@ func wallsInAnyOrder(t *testing.T, r *rand.Rand) {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(time.Hour)
+	wait(time.Hour)
 	synctest.Wait()
 	for _, acc := range accepted {
 		if turn, err := w.store.Turn(t.Context(), acc.TurnID); err != nil || !turn.State.Settled() {
