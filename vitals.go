@@ -43,8 +43,10 @@ type Vitals struct {
 	// retry was waited for, waits that are over.
 	Stood time.Duration `json:"stood,omitempty"`
 	// Probe is what the last question to the protocol brought.
-	Probe  *ProbeFact  `json:"probe,omitempty"`
-	Stderr *StderrFact `json:"stderr,omitempty"`
+	Probe *ProbeFact `json:"probe,omitempty"`
+	// NoProbe: the engine has no harmless question.
+	NoProbe bool        `json:"no_probe,omitempty"`
+	Stderr  *StderrFact `json:"stderr,omitempty"`
 	// FirstGenuine is the kind of the first progress; "" before it.
 	FirstGenuine string `json:"first_genuine,omitempty"`
 	PID          int    `json:"pid,omitempty"`

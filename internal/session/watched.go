@@ -115,7 +115,9 @@ func (ln *lane) probe() {
 			return
 		}
 		switch err := a.conv.Probe(ctx); {
-		case errors.Is(err, engine.ErrUnsupported), a.ctx.Err() != nil:
+		case errors.Is(err, engine.ErrUnsupported):
+			ln.sink.mark(func(v *rouse.Vitals) { v.NoProbe = v.NoProbe || v.Generation == gen })
+		case a.ctx.Err() != nil:
 		case err != nil:
 			note(&rouse.ProbeFact{Asked: asked})
 		default:

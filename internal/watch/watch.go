@@ -127,7 +127,6 @@ type found struct {
 	changed bool // the verdict is to be written
 	notice  bool // a notice is due
 	claim   bool // the turn is to be ended
-	probe   bool
 }
 
 // look judges everything that runs here; tick says that notices, never_started
@@ -145,15 +144,13 @@ func (w *Watch) look(ctx context.Context, tick bool) error {
 			w.Log.Warn("watch.drain", "err", err)
 		}
 	}
-	list, gone := w.judge(time.Now(), tick)
+	list, gone, mute := w.judge(time.Now(), tick)
 	w.owed = append(w.owed, gone...)
 	err := errors.Join(w.write(ctx, list), w.settle(ctx))
 	if tick {
 		w.claim(ctx, list)
-		for i := range list {
-			if list[i].probe {
-				w.Lanes.Probe(list[i].session)
-			}
+		for _, id := range mute {
+			w.Lanes.Probe(id)
 		}
 		err = errors.Join(err, w.adopt(ctx))
 	}
@@ -167,9 +164,9 @@ type over struct {
 	generation uint64
 }
 
-// judge samples and judges; it gives what has to be done and which turns are
-// over.
-func (w *Watch) judge(now time.Time, tick bool) (list []found, gone []over) {
+// judge samples and judges; it gives what has to be done, which turns are over,
+// and whose engines are worth a question.
+func (w *Watch) judge(now time.Time, tick bool) (list []found, gone []over, mute []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pass++
@@ -194,9 +191,11 @@ func (w *Watch) judge(now time.Time, tick bool) (list []found, gone []over) {
 		if tick {
 			f.notice = noticeDue(v, &verdict, &w.Limits, s.told)
 			f.claim = verdict.Code == rouse.NeverStarted
-			f.probe = verdict.Code == rouse.Quiet || verdict.Code == rouse.Hung || verdict.Code == rouse.Unresponsive
+			if !v.NoProbe && (verdict.Code == rouse.Quiet || verdict.Code == rouse.Hung || verdict.Code == rouse.Unresponsive) {
+				mute = append(mute, id)
+			}
 		}
-		if f.changed || f.notice || f.claim || f.probe {
+		if f.changed || f.notice || f.claim {
 			f.vitals = *v
 			list = append(list, f)
 		}
@@ -207,7 +206,7 @@ func (w *Watch) judge(now time.Time, tick bool) (list []found, gone []over) {
 			delete(w.turns, id)
 		}
 	}
-	return list, gone
+	return list, gone, mute
 }
 
 // claim ends the turns that never began. The lane drops it when a first sign
