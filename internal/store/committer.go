@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"rouse"
@@ -29,29 +31,33 @@ type op struct {
 	fn      func(*Tx) error
 	done    func(error)
 	err     error
+	// claimed is taken by the committer that runs fn, or by a caller that gives
+	// up before: fn never runs behind the back of a caller that has gone.
+	claimed atomic.Bool
 }
 
 // Write runs fn inside a transaction and returns when it is committed. fn may
 // run once only and must not block; an error from fn undoes its writes alone.
-// If ctx ends first the write may still happen.
+// If ctx ends before fn runs, it never does.
 func (s *Store) Write(ctx context.Context, d Durability, fn func(*Tx) error) error {
 	done := make(chan error, 1)
-	if err := s.submit(ctx, &op{durable: d, fn: fn, done: func(err error) { done <- err }}); err != nil {
+	o := &op{durable: d, fn: fn, done: func(err error) { done <- err }}
+	if err := s.submit(ctx, o); err != nil {
 		return err
 	}
 	select {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return rouse.Wrap("store: write", context.Cause(ctx))
+		if o.claimed.CompareAndSwap(false, true) {
+			return rouse.Wrap("store: write", context.Cause(ctx))
+		}
 	case <-s.done:
-		select {
-		case err := <-done:
-			return err
-		default:
+		if o.claimed.CompareAndSwap(false, true) {
 			return rouse.Errorf(rouse.Unavailable, "store: write", "the server is shutting down")
 		}
 	}
+	return <-done // it runs now
 }
 
 // Go is Write without waiting: done, which must not block, hears of the end.
@@ -141,6 +147,10 @@ func (c *committer) close() {
 
 // run commits one batch and tells everybody in it what became of it.
 func (c *committer) run(batch []*op) {
+	batch = slices.DeleteFunc(batch, func(o *op) bool { return !o.claimed.CompareAndSwap(false, true) })
+	if len(batch) == 0 {
+		return
+	}
 	tx := &Tx{c: c, now: time.Now().UTC().Truncate(time.Millisecond), seq: c.s.seq.Load(), partN: c.s.parts}
 	err := c.commit(tx, batch)
 	if err != nil {
