@@ -139,6 +139,7 @@ type Verdict struct {
 // part in it.
 type VerdictFacts struct {
 	SilenceMS int64  `json:"silence_ms,omitempty"` // since the last progress, waits left out
+	Nothing   bool   `json:"nothing,omitempty"`    // no progress at all since the dispatch
 	Tool      string `json:"tool,omitempty"`       // title or name, never arguments
 	Frozen    bool   `json:"frozen,omitempty"`     // two samples show the same progress
 	Attempt   int    `json:"attempt,omitempty"`
@@ -187,6 +188,9 @@ func (v *Verdict) Why() string {
 	case Quiet:
 		return fmt.Sprintf("No progress for %s.", silence)
 	case Working:
+		if f.Nothing {
+			return fmt.Sprintf("The turn was dispatched %s ago and has shown nothing yet.", silence)
+		}
 		return fmt.Sprintf("The last progress was %s ago.", silence)
 	}
 	return ""

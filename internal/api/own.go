@@ -80,7 +80,7 @@ func New(d Deps, root http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", root)
 	mux.HandleFunc("GET /healthz", alive)
-	mux.HandleFunc("GET /readyz", alive) // requests are accepted only when all is ready
+	mux.HandleFunc("GET /readyz", o.ready)
 	inner := http.NewServeMux()
 	mux.Handle(prefix+"/", inner)
 	inner.HandleFunc(prefix+"/", func(w http.ResponseWriter, r *http.Request) {
@@ -137,6 +137,17 @@ func New(d Deps, root http.Handler) http.Handler {
 func operation(id, method, path, summary string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary,
 		MaxBodyBytes: MaxBody, BodyReadTimeout: bodyTimeout}
+}
+
+// ready says whether prompts can be accepted: the server listens only when all
+// is built, so what is left is a database that refuses.
+func (o *own) ready(w http.ResponseWriter, _ *http.Request) {
+	if o.Store.Refusing() {
+		w.Header().Set("Retry-After", "2")
+		WriteJSON(w, http.StatusServiceUnavailable, map[string]bool{"ok": false})
+		return
+	}
+	WriteJSON(w, http.StatusOK, map[string]bool{"ok": true})
 }
 
 func alive(w http.ResponseWriter, _ *http.Request) {

@@ -105,6 +105,9 @@ func (l *Lanes) Abort(ctx context.Context, sessionID string) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
+		if v, ok := l.Vitals(sessionID); ok && v.StoreDown {
+			return rouse.Errorf(rouse.Unavailable, "session: abort", "the database cannot be written, so the end of the turn is not stored yet; it will be when writing works again")
+		}
 		return rouse.Errorf(rouse.Unavailable, "session: abort", "the turn was asked to end but has not yet; it is being forced")
 	}
 }

@@ -153,6 +153,7 @@ func (c *committer) run(batch []*op) {
 	}
 	tx := &Tx{c: c, now: time.Now().UTC().Truncate(time.Millisecond), seq: c.s.seq.Load(), partN: c.s.parts}
 	err := c.commit(tx, batch)
+	c.s.refusing.Store(err != nil)
 	if err != nil {
 		c.exec("ROLLBACK") // nothing to undo if BEGIN failed: the error is the same
 		c.s.log.Error("store.commit", "writes", len(batch), "err", err)

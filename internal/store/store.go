@@ -50,10 +50,11 @@ type Store struct {
 	read  *sql.DB
 	stmts sync.Map // query text -> *sql.Stmt on read
 
-	queue chan *op
-	seq   atomic.Int64 // newest committed
-	parts int64        // last part number; committer only
-	chunk atomic.Int64 // last chunk number
+	queue    chan *op
+	refusing atomic.Bool  // the last commit failed
+	seq      atomic.Int64 // newest committed
+	parts    int64        // last part number; committer only
+	chunk    atomic.Int64 // last chunk number
 
 	mu     sync.Mutex
 	closed bool
@@ -123,6 +124,10 @@ func (s *Store) recount(ctx context.Context) error {
 
 // Head is the sequence number of the newest committed event, 0 before any.
 func (s *Store) Head() int64 { return s.seq.Load() }
+
+// Refusing says that the last commit failed: nothing is accepted now. The lease
+// is renewed every 2 s, so it is no older than that.
+func (s *Store) Refusing() bool { return s.refusing.Load() }
 
 // Path is the database's file.
 func (s *Store) Path() string { return s.path }

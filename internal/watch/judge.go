@@ -140,7 +140,7 @@ func running(now time.Time, f *Facts, l *Limits) rouse.Verdict {
 	}
 	silence := max(0, v.Silence(now, l.RetryGrace)-f.Lost)
 	out := silent(now, f, l, silence)
-	out.Facts.SilenceMS = silence.Milliseconds()
+	out.Facts.SilenceMS, out.Facts.Nothing = silence.Milliseconds(), v.Counters.Genuine == 0
 	return out
 }
 
