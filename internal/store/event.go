@@ -49,6 +49,8 @@ func (s *Store) Events(ctx context.Context, after int64, f EventFilter, limit in
 	switch n := len(events); {
 	case n == limit:
 		return events, events[n-1].Seq, nil
+	case n > 0: // the newest may have been committed after head was read
+		return events, max(events[n-1].Seq, head), nil
 	default:
 		return events, max(after, head), nil
 	}
