@@ -46,14 +46,18 @@ type Rescue struct {
 	Reassignment string   `json:"reassignment"`
 	Given        []string `json:"given,omitempty"`
 	Model        ModelRef `json:"model"`
-	// Aborted is the turn that was ended; TurnID and Generation are the new one.
-	Aborted    string    `json:"aborted,omitempty"`
-	TurnID     string    `json:"turn,omitempty"`
-	Generation uint64    `json:"generation,omitempty"`
-	Facts      *Facts    `json:"facts,omitempty"`
-	Clause     string    `json:"clause,omitempty"`
-	Created    time.Time `json:"created"`
-	Ended      time.Time `json:"ended,omitzero"`
+	// Aborted is the turn that was ended, empty when none ran; Silence how long
+	// it had shown no progress; Last how the turn before had ended. TurnID and
+	// Generation are the new turn.
+	Aborted    string        `json:"aborted,omitempty"`
+	Silence    time.Duration `json:"silence,omitempty"`
+	Last       TurnState     `json:"last,omitempty"`
+	TurnID     string        `json:"turn,omitempty"`
+	Generation uint64        `json:"generation,omitempty"`
+	Facts      *Facts        `json:"facts,omitempty"`
+	Clause     string        `json:"clause,omitempty"`
+	Created    time.Time     `json:"created"`
+	Ended      time.Time     `json:"ended,omitzero"`
 }
 
 // Stage is the last stage that went well, or "".

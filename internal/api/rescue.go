@@ -24,7 +24,7 @@ type RescueInput struct {
 		Facts        []string `json:"facts,omitempty" maxItems:"50" doc:"What the caller knows to be true; the server adds its own"`
 		Reassignment string   `json:"reassignment,omitempty" maxLength:"8000" doc:"The one thing to do next; missing: go on with the task"`
 		Reason       string   `json:"reason,omitempty" maxLength:"500"`
-		Force        bool     `json:"force,omitempty" doc:"Also when a client waits for the running turn's answer"`
+		Force        bool     `json:"force,omitempty" doc:"Also when the running turn makes progress, or a client waits for its answer"`
 	}
 }
 

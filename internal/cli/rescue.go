@@ -19,7 +19,7 @@ type rescueCmd struct {
 	Task    string        `help:"The one thing to do next (default: go on)." placeholder:"TEXT"`
 	Facts   string        `help:"File with facts, one a line; - is stdin. The server adds its own." placeholder:"FILE"`
 	Reason  string        `help:"Why; stored and told to the session." placeholder:"TEXT"`
-	Force   bool          `help:"Also when a client waits for the running turn's answer."`
+	Force   bool          `help:"Also when the running turn makes progress, or a client waits for its answer."`
 	Timeout time.Duration `default:"2m" help:"How long to wait for the end of the rescue." placeholder:"DURATION"`
 	JSON    bool          `name:"json" help:"Print the rescue as the API gives it."`
 }

@@ -246,7 +246,7 @@ func (s *server) serve(ctx context.Context) error {
 	s.drain = newDrainer(s.lanes, s.log)
 	lanes := s.phase("lanes", failed, s.lanes, s.gate, s.drain, &leaseKeeper{s.store, s.boot, s.log}, &housekeeper{s.store, s.cfg, s.log})
 	defer lanes.stop()
-	s.medic = recovery.NewMedic(s.store, s.lanes, s.log, 0)
+	s.medic = recovery.NewMedic(s.store, s.lanes, s.log, s.opt.DrillSpeed)
 	s.watch = watch.New(watch.Config{Store: s.store, Lanes: s.lanes, Boot: s.boot.ID, Limits: watch.Default.Faster(s.opt.DrillSpeed), Log: s.log})
 	judges := s.phase("judges", failed, s.medic, s.watch)
 	defer judges.stop()

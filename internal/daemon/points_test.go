@@ -79,7 +79,7 @@ func (l *ledger) tour(c *child, session string) error {
 		func() error { return l.prompt(c, session, "hang", "six") },
 		func() error { return l.prompt(c, session, "echo", "seven") },
 		func() error {
-			_, err := l.tryCall(c, "POST", "/rouse/v1/sessions/"+session+"/rescue", map[string]string{"model": "drill/echo"}, nil)
+			_, err := l.tryCall(c, "POST", "/rouse/v1/sessions/"+session+"/rescue", map[string]any{"model": "drill/echo", "force": true}, nil)
 			return err
 		},
 		func() error { return l.until(c, session, "idle") },

@@ -21,6 +21,9 @@ type Sessions interface {
 	// when neither came in time. A turn that ended otherwise than completed is
 	// an error that says how.
 	Generates(ctx context.Context, sessionID, turnID string, wait time.Duration) (kind string, err error)
+	// Silence is how long the running turn has shown no progress, waits for
+	// people and known retries left out; ok is false when none runs here.
+	Silence(sessionID string) (silence time.Duration, ok bool)
 	// Attached says that a client waits for the turn's answer on its connection.
 	Attached(turnID string) bool
 	// Kick looks for queued prompts.
@@ -33,6 +36,7 @@ type Medic struct {
 	sessions Sessions
 	log      *slog.Logger
 	verify   time.Duration
+	patience time.Duration
 
 	mu    sync.Mutex
 	asked []string
@@ -44,12 +48,14 @@ const tryAgain = time.Second
 // VerifyWait is how long a woken session has to show progress.
 const VerifyWait = 60 * time.Second
 
-// NewMedic makes a medic; verify 0 is VerifyWait.
-func NewMedic(st *store.Store, sessions Sessions, log *slog.Logger, verify time.Duration) *Medic {
-	if verify == 0 {
-		verify = VerifyWait
+// NewMedic makes a medic whose patience with silent turns is divided by speed
+// (0 and 1: Patience), as the watch's is in a drill.
+func NewMedic(st *store.Store, sessions Sessions, log *slog.Logger, speed float64) *Medic {
+	patience := Patience
+	if speed > 1 {
+		patience = time.Duration(float64(Patience) / speed)
 	}
-	return &Medic{store: st, sessions: sessions, log: log, verify: verify, bell: make(chan struct{}, 1)}
+	return &Medic{store: st, sessions: sessions, log: log, verify: VerifyWait, patience: patience, bell: make(chan struct{}, 1)}
 }
 
 // Request is a wish to rescue.
@@ -60,7 +66,7 @@ type Request struct {
 	Reassignment string
 	Facts        []string
 	Model        rouse.ModelRef // zero: the session's own
-	Force        bool           // also when a client waits for the turn
+	Force        bool           // also when the turn moves, or a client waits for it
 }
 
 // BudgetSpent is the refusal of a rescue whose session had too many; the next
@@ -96,7 +102,10 @@ func (m *Medic) Rescue(ctx context.Context, in Request) (*rouse.Rescue, error) {
 		if err := m.admit(s, in); err != nil {
 			return err
 		}
-		r.Aborted = s.Running
+		r.Aborted, r.Last = s.Running, s.Outcome
+		if silence, ok := m.sessions.Silence(s.ID); ok {
+			r.Silence = silence
+		}
 		if spent {
 			r.Status, r.Ended = rouse.RescuePerson, now
 			r.Stages = stages(r.Stages, rouse.StageAuthorized, now, false, "3 rescues within an hour")
@@ -133,11 +142,20 @@ func (m *Medic) admit(s *rouse.Session, in Request) error {
 		return rouse.Errorf(rouse.Conflict, "rescue", "rescue %s of this session is under way: wait for its end", s.Rescue)
 	case s.Pause:
 		return rouse.Errorf(rouse.Conflict, "rescue", "session %s is paused: resume it first", s.ID)
+	case s.Running != "" && !in.Force && m.moves(s.ID):
+		return &rouse.Error{Kind: rouse.Conflict, Op: "rescue", Field: "working",
+			Msg: "this turn made progress a moment ago: a rescue would end work; look at its health, or use force"}
 	case s.Running != "" && !in.Force && m.sessions.Attached(s.Running):
 		return &rouse.Error{Kind: rouse.Conflict, Op: "rescue", Field: "client_attached",
 			Msg: "a client is attached and waits for this turn's answer: leave it to its user, or use force"}
 	}
 	return nil
+}
+
+// moves says that the running turn was not silent long enough to be rescued.
+func (m *Medic) moves(sessionID string) bool {
+	silence, ok := m.sessions.Silence(sessionID)
+	return ok && silence < m.patience
 }
 
 func stages(list []rouse.RescueStage, name string, at time.Time, ok bool, detail string) []rouse.RescueStage {
@@ -229,7 +247,11 @@ func (m *Medic) do(ctx context.Context, r *rouse.Rescue, step Step) error {
 		if err := m.sessions.Abort(ctx, r.SessionID); err != nil {
 			return err
 		}
-		return m.reached(ctx, r, rouse.StageAborted, r.Aborted)
+		what := r.Aborted
+		if what == "" {
+			what = "nothing ran"
+		}
+		return m.reached(ctx, r, rouse.StageAborted, what)
 	case DoVerify:
 		s, err := m.store.Session(ctx, r.SessionID)
 		if err != nil {

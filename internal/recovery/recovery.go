@@ -77,6 +77,10 @@ func Authorized(s *rouse.Session, by string) error {
 	return rouse.Errorf(rouse.Denied, "rescue", "only a person or the session that launched %s may rescue it", s.ID)
 }
 
+// Patience is how long a turn must have shown no progress before it may be
+// rescued without force: the distance of the watch's two frozen samples.
+const Patience = 30 * time.Second
+
 // User is who rescues when a person does.
 const User = "user"
 
@@ -87,11 +91,7 @@ const Clause = "Do not repeat the call that was in flight when the turn was ende
 // Text is the prompt that wakes the session: facts, what no longer holds, one
 // assignment, the clause.
 func Text(r *rouse.Rescue) string {
-	out := "Your last turn was ended because it made no progress"
-	if r.Reason != "" {
-		out += " (" + r.Reason + ")"
-	}
-	out += ". What follows was gathered by the server now; where it differs from what you remember, it is right.\n\nFacts:\n"
+	out := opening(r) + " What follows was gathered by the server now; where it differs from what you remember, it is right.\n\nFacts:\n"
 	f := r.Facts
 	if f == nil {
 		f = &rouse.Facts{}
@@ -114,6 +114,24 @@ func Text(r *rouse.Rescue) string {
 	out += "\nNo longer valid: anything you assumed about work that was under way, queued, or promised before this message.\n"
 	out += "\nYour one assignment now: " + or(r.Reassignment, "go on with the task you were given, from these facts.") + "\n\n" + Clause
 	return out
+}
+
+// opening says what was done to the session, and no more than that.
+func opening(r *rouse.Rescue) string {
+	why := "."
+	if r.Reason != "" {
+		why = ": " + r.Reason + "."
+	}
+	switch {
+	case r.Aborted == "" && r.Last == "":
+		return "You are woken" + why
+	case r.Aborted == "":
+		return fmt.Sprintf("Your last turn had ended (%s) and nothing ran; you are woken%s", r.Last, why)
+	case r.Silence >= Patience:
+		return fmt.Sprintf("Your last turn was ended from outside after %s without progress%s", r.Silence.Truncate(time.Second), why)
+	default:
+		return "Your last turn was ended from outside while it ran" + why
+	}
 }
 
 func or(s, otherwise string) string {

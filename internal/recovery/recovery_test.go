@@ -218,6 +218,10 @@ func TestRescueOfAHungTurn(t *testing.T) {
 		hung := w.prompt(s.ID, "hang", "do it")
 		queued := w.prompt(s.ID, "echo", "later")
 		synctest.Wait()
+		if _, err := w.medic.Rescue(t.Context(), recovery.Request{SessionID: s.ID, By: recovery.User, Model: echo}); rouse.KindOf(err) != rouse.Conflict || rouse.FieldOf(err) != "working" {
+			t.Errorf("a turn that moved a moment ago: %v", err)
+		}
+		<-time.After(time.Minute)
 		r, err := w.medic.Rescue(t.Context(), recovery.Request{SessionID: s.ID, By: recovery.User, Reason: "hung", Model: rouse.ModelRef{Provider: "drill", Model: "stream"},
 			Reassignment: "write the tests", Facts: []string{"the ticket is still claimed"}})
 		if err != nil {
@@ -242,7 +246,7 @@ func TestRescueOfAHungTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"(hung)", "write the tests", "the ticket is still claimed", w.dir, "Do not repeat"} {
+		for _, want := range []string{"after 1m0s without progress: hung.", "write the tests", "the ticket is still claimed", w.dir, "Do not repeat"} {
 			if !strings.Contains(entry.Parts[0].Text, want) {
 				t.Errorf("the prompt lacks %q:\n%s", want, entry.Parts[0].Text)
 			}
@@ -277,6 +281,7 @@ func TestRescueIsRefused(t *testing.T) {
 		}
 		// Somebody waits for the answer on a connection.
 		acc := w.prompt(s.ID, "hang", "x")
+		<-time.After(time.Minute)
 		ctx, leave := context.WithCancel(t.Context())
 		left := make(chan struct{})
 		go func() { _, _ = w.lanes.Wait(ctx, acc.TurnID); close(left) }()
@@ -326,7 +331,7 @@ func TestRescueThatDoesNotGenerate(t *testing.T) {
 				w.prompt(s.ID, "hang", "x")
 				queued := w.prompt(s.ID, "echo", "later")
 				synctest.Wait()
-				r, err := w.medic.Rescue(t.Context(), recovery.Request{SessionID: s.ID, By: recovery.User, Model: rouse.ModelRef{Provider: "drill", Model: model}})
+				r, err := w.medic.Rescue(t.Context(), recovery.Request{SessionID: s.ID, By: recovery.User, Force: true, Model: rouse.ModelRef{Provider: "drill", Model: model}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -373,7 +378,7 @@ func TestRescueSurvivesACrash(t *testing.T) {
 					}
 				}
 				model := rouse.ModelRef{Provider: "drill", Model: "stream"}
-				r, err := w.medic.Rescue(t.Context(), recovery.Request{SessionID: s.ID, By: recovery.User, Model: model})
+				r, err := w.medic.Rescue(t.Context(), recovery.Request{SessionID: s.ID, By: recovery.User, Force: true, Model: model})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -446,7 +451,7 @@ func TestFactsAreTrue(t *testing.T) {
 		}
 		open = len(list)
 	}
-	r, err := w.medic.Rescue(t.Context(), recovery.Request{SessionID: s.ID, By: recovery.User, Model: echo})
+	r, err := w.medic.Rescue(t.Context(), recovery.Request{SessionID: s.ID, By: recovery.User, Force: true, Model: echo})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -462,5 +467,19 @@ func TestFactsAreTrue(t *testing.T) {
 	}
 	if len(f.InFlight) != 1 || f.InFlight[0].Name != "bash" {
 		t.Errorf("in flight: %+v", f.InFlight)
+	}
+}
+
+// What the woken session is told of itself is true, whatever it did before.
+func TestOpeningIsTrue(t *testing.T) {
+	for want, r := range map[string]*rouse.Rescue{
+		"You are woken. What": {},
+		"Your last turn had ended (completed) and nothing ran; you are woken. What":     {Last: rouse.TurnCompleted},
+		"Your last turn was ended from outside after 5m0s without progress: hung. What": {Aborted: "trn_1", Last: rouse.TurnFailed, Silence: 5 * time.Minute, Reason: "hung"},
+		"Your last turn was ended from outside while it ran. What":                      {Aborted: "trn_1", Silence: time.Second},
+	} {
+		if got := recovery.Text(r); !strings.HasPrefix(got, want) {
+			t.Errorf("want %q, got %q", want, got[:100])
+		}
 	}
 }

@@ -78,6 +78,16 @@ func endReason(t *rouse.Turn) string {
 	return "no reason is known"
 }
 
+// Silence is how long the session's running turn has shown no progress, waits
+// for people and known retries left out; ok is false when none runs here.
+func (l *Lanes) Silence(sessionID string) (silence time.Duration, ok bool) {
+	v, ok := l.Vitals(sessionID)
+	if !ok {
+		return 0, false
+	}
+	return v.Silence(time.Now(), rouse.RetryGrace), true
+}
+
 // Attached says that somebody waits for the turn's answer on a connection.
 func (l *Lanes) Attached(turnID string) bool {
 	l.waits.mu.Lock()
