@@ -2,6 +2,8 @@
 # make check   format, vet, staticcheck, unit tests; under two minutes
 # make test    everything, with the real OpenCode clients; what CI runs
 # make bench   figures beside the real OpenCode server
+# make sim     the simulation, a hundred thousand steps; SEED=n replays a run
+# make mutants breaks rules on purpose; each must be noticed
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -55,6 +57,7 @@ test:
 	$(MAKE) --no-print-directory race
 	$(call SECTION,long tests)
 	$(GO) test -timeout 20m $$($(GO) list ./... | grep -v /test$$)
+	$(MAKE) --no-print-directory sim
 	$(MAKE) --no-print-directory peers
 
 bench: build
