@@ -69,6 +69,8 @@ func (i *Incident) Actions() []string {
 	switch {
 	case i.Status != IncidentOpen:
 		return []string{}
+	case i.TurnID == "": // there is no prompt to repeat
+		return []string{ActionDismiss}
 	case i.Kind == CodeNever || i.Kind == CodeLaunch:
 		return []string{ActionFresh, ActionContinue, ActionDismiss}
 	default:

@@ -18,7 +18,7 @@ const (
 
 // gather collects what is true of a session now. What cannot be had is left
 // out; nothing is guessed.
-func gather(ctx context.Context, s *rouse.Session, st *store.Store, aborted string) (*rouse.Facts, error) {
+func gather(ctx context.Context, s *rouse.Session, st *store.Store, r *rouse.Rescue) (*rouse.Facts, error) {
 	f := &rouse.Facts{Directory: s.Directory, Dirty: []string{}, LastTools: []rouse.ToolFact{}, InFlight: []rouse.ToolFact{}}
 	page, err := st.Messages(ctx, store.MessageQuery{SessionID: s.ID, Limit: 30})
 	if err != nil {
@@ -30,7 +30,7 @@ func gather(ctx context.Context, s *rouse.Session, st *store.Store, aborted stri
 				continue
 			}
 			fact := rouse.ToolFact{Name: p.Tool.Name, Title: rouse.Clip(p.Tool.Title, 200), State: string(p.Tool.State)}
-			if e.Message.TurnID == aborted && p.Tool.State == rouse.ToolFailed && strings.HasPrefix(p.Tool.Error, "Tool execution ") { // as the lane closes it
+			if r.Aborted != "" && e.Message.TurnID == r.Aborted && !p.End.Before(r.Created) { // it ended because the turn was ended
 				fact.State = "ended with the turn"
 				f.InFlight = append(f.InFlight, fact)
 				continue

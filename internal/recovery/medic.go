@@ -116,10 +116,13 @@ func (m *Medic) Rescue(ctx context.Context, in Request) (*rouse.Rescue, error) {
 		if err := tx.InsertRescue(s, r); err != nil {
 			return err
 		}
-		if spent {
-			return tx.UpdateRescue(s, r)
+		if !spent {
+			return nil
 		}
-		return nil
+		if err := tx.UpdateRescue(s, r); err != nil {
+			return err
+		}
+		return tx.OpenIncident(s, needsPerson(s, r))
 	})
 	if err != nil {
 		return nil, rouse.Wrap(op, err)
@@ -130,6 +133,13 @@ func (m *Medic) Rescue(ctx context.Context, in Request) (*rouse.Rescue, error) {
 	}
 	m.ask(r.ID)
 	return r, nil
+}
+
+// needsPerson is what a person sees of a session that was rescued too often.
+func needsPerson(s *rouse.Session, r *rouse.Rescue) *rouse.Incident {
+	return &rouse.Incident{ID: rouse.NewID(rouse.IncidentPrefix, r.Created), SessionID: s.ID, TurnID: s.Running, Generation: s.Generation,
+		Kind: rouse.CodePerson, Source: "watch", Provider: s.Model.Provider, Model: s.Model.Model, OccurredAt: r.Created, Status: rouse.IncidentOpen,
+		Message: "rescued 3 times within an hour, and again it was asked for: look at the session"}
 }
 
 // admit is what must hold of the session.
@@ -281,7 +291,7 @@ func (m *Medic) wake(ctx context.Context, r *rouse.Rescue) error {
 	if err != nil {
 		return err
 	}
-	if r.Facts, err = gather(ctx, s, m.store, r.Aborted); err != nil {
+	if r.Facts, err = gather(ctx, s, m.store, r); err != nil {
 		return err
 	}
 	turn, generation, model, err := m.sessions.Wake(ctx, r, "rescue:"+r.ID+":prompt", Text(r))

@@ -11,7 +11,10 @@ package recovery
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"rouse"
 )
@@ -97,9 +100,9 @@ func Text(r *rouse.Rescue) string {
 		f = &rouse.Facts{}
 	}
 	line := func(format string, args ...any) { out += "- " + fmt.Sprintf(format, args...) + "\n" }
-	line("directory: %s", f.Directory)
+	line("directory: %s", plain(f.Directory))
 	if f.Head != "" {
-		line("branch: %s, HEAD: %s", or(f.Branch, "(detached)"), f.Head)
+		line("branch: %s, HEAD: %s", plain(or(f.Branch, "(detached)")), plain(f.Head))
 		line("changed files: %s", changed(f))
 	}
 	for _, t := range f.LastTools {
@@ -109,7 +112,7 @@ func Text(r *rouse.Rescue) string {
 		line("ended in flight, its effect is unknown: %s", tool(t))
 	}
 	for _, g := range r.Given {
-		line("%s", g)
+		line("%s", plain(g))
 	}
 	out += "\nNo longer valid: anything you assumed about work that was under way, queued, or promised before this message.\n"
 	out += "\nYour one assignment now: " + or(r.Reassignment, "go on with the task you were given, from these facts.") + "\n\n" + Clause
@@ -134,6 +137,15 @@ func opening(r *rouse.Rescue) string {
 	}
 }
 
+// plain keeps what comes from files, models and callers on its line: a name
+// with a line break in it must not write an assignment of its own.
+func plain(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
 func or(s, otherwise string) string {
 	if s == "" {
 		return otherwise
@@ -142,9 +154,9 @@ func or(s, otherwise string) string {
 }
 
 func tool(t rouse.ToolFact) string {
-	out := t.Name
+	out := plain(t.Name)
 	if t.Title != "" {
-		out += " (" + t.Title + ")"
+		out += " (" + plain(t.Title) + ")"
 	}
 	if t.State != "" {
 		out += ": " + t.State
@@ -161,7 +173,7 @@ func changed(f *rouse.Facts) string {
 		if i > 0 {
 			out += ", "
 		}
-		out += file
+		out += plain(file)
 	}
 	if f.MoreDirty > 0 {
 		out += fmt.Sprintf(" and %d more", f.MoreDirty)
