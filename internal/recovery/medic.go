@@ -199,14 +199,21 @@ func (m *Medic) Serve(ctx context.Context) error {
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	begun := map[string]bool{} // one that was asked for while the list was read is in both
+	begin := func(id string) {
+		if !begun[id] {
+			begun[id] = true
+			wg.Go(func() { m.run(ctx, id) })
+		}
+	}
 	for i := range left {
-		wg.Go(func() { m.run(ctx, left[i].ID) })
+		begin(left[i].ID)
 	}
 	for {
 		select {
 		case <-m.bell:
 			for _, id := range m.take() {
-				wg.Go(func() { m.run(ctx, id) })
+				begin(id)
 			}
 		case <-ctx.Done():
 			return nil
