@@ -20,6 +20,7 @@ import (
 	"rouse"
 	"rouse/internal/config"
 	"rouse/internal/daemon"
+	"rouse/internal/drill"
 	"rouse/internal/store"
 )
 
@@ -297,34 +298,22 @@ func TestNoOrphans(t *testing.T) {
 	var s struct{ ID string }
 	call(t, c.r, "POST", "/session?directory="+dir, map[string]any{}, &s)
 	async(t, c.r, s.ID, "slowtool", `[[drill cmd="setsid sleep 987654 & sleep 987654"]] x`)
-	for deadline := time.Now().Add(20 * time.Second); marked(s.ID) < 2; {
+	for deadline := time.Now().Add(20 * time.Second); drill.Marked(s.ID) < 2; {
 		if time.Now().After(deadline) {
 			t.Fatal("the tool did not start")
 		}
 		<-time.After(10 * time.Millisecond)
 	}
 	c.kill()
-	if marked(s.ID) == 0 {
+	if drill.Marked(s.ID) == 0 {
 		t.Fatal("a kill of the server ended its tools: nothing is left to sweep")
 	}
 	c = spawn(t, data)
-	if n := marked(s.ID); n > 0 {
+	if n := drill.Marked(s.ID); n > 0 {
 		t.Errorf("%d processes of the killed server live", n)
 	}
 	c.kill()
 	http.DefaultClient.CloseIdleConnections()
-}
-
-// marked counts the living processes of a session.
-func marked(session string) int {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // a pattern that is valid
-	n := 0
-	for _, f := range files {
-		if env, err := os.ReadFile(f); err == nil && bytes.Contains(env, []byte("ROUSE_SESSION="+session)) {
-			n++
-		}
-	}
-	return n
 }
 
 // Held orphans are a runner that is gone: prompts are stored behind them (202)
