@@ -145,13 +145,13 @@ func TestGate(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- g.Serve(ctx) }()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		s.mu.Lock()
 		s.walls = append(s.walls, rouse.Wall{ID: "c", State: rouse.WallIsOpen, ProbeAt: start.Add(2 * time.Minute)})
 		s.mu.Unlock()
 		g.Changed()
 		g.Changed() // a second word waits for nobody
-		time.Sleep(3 * time.Hour)
+		<-time.After(3 * time.Hour)
 		synctest.Wait()
 		stop()
 		if err := <-done; err != nil {

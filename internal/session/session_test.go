@@ -506,7 +506,7 @@ func TestRestart(t *testing.T) {
 		s := w.session()
 		running := w.prompt(s.ID, "stream", "x")
 		queued := w.prompt(s.ID, "echo", "after")
-		time.Sleep(2500 * time.Millisecond) // virtual: two flushes
+		<-time.After(2500 * time.Millisecond) // virtual: two flushes
 		crashed := filepath.Join(t.TempDir(), "rouse.db")
 		if err := store.Copy(t.Context(), w.store.Path(), crashed); err != nil { // what a kill would leave
 			t.Fatal(err)

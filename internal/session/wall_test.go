@@ -244,7 +244,7 @@ func TestWallFromRefusalToFall(t *testing.T) {
 			t.Errorf("%d lines turn.wall in\n%s", n, w.log)
 		}
 
-		time.Sleep(75 * time.Second)
+		<-time.After(75 * time.Second)
 		synctest.Wait()
 		if wall = w.wall(); wall.State != rouse.WallIsHalf {
 			t.Errorf("after the reset: %+v", wall)
@@ -286,7 +286,7 @@ func TestPersonTriesAWall(t *testing.T) {
 	walledBubble(t, func(t *testing.T, w *walled) {
 		w.provider.set(limited(rouse.ClassQuota, time.Hour))
 		w.wait(w.fresh("first", ""))
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		w.provider.holds("try", make(chan struct{}))
 		try := w.fresh("try", "")
 		synctest.Wait()
@@ -344,7 +344,7 @@ func TestQueueWaitsForTheWall(t *testing.T) {
 		probe := make(chan struct{})
 		w.provider.holds("a2", probe)
 		w.provider.holds("b2", probe)
-		time.Sleep(10*time.Minute + 5*time.Second)
+		<-time.After(10*time.Minute + 5*time.Second)
 		synctest.Wait()
 		if n := len(w.provider.requests()); n != 4 {
 			t.Errorf("asked %q, want one more", w.provider.requests())
@@ -371,7 +371,7 @@ func TestCloseByHand(t *testing.T) {
 		w.provider.set(fine)
 		close(w.provider.holds("one", nil))
 		synctest.Wait()
-		time.Sleep(24 * time.Hour)
+		<-time.After(24 * time.Hour)
 		if w.state(two) != rouse.TurnQueued || w.wall().State != rouse.WallIsOpen || !w.wall().ProbeAt.IsZero() {
 			t.Fatalf("%s %+v", w.state(two), w.wall())
 		}
@@ -397,7 +397,7 @@ func TestBillingFallsToAPerson(t *testing.T) {
 		w.provider.set(limited(rouse.ClassBilling, 0))
 		w.wait(w.fresh("first", "launch"))
 		w.provider.set(fine)
-		time.Sleep(48 * time.Hour)
+		<-time.After(48 * time.Hour)
 		if turn := w.wait(w.fresh("launched", "launch")); turn.Failure == nil || turn.Failure.Class != rouse.ClassBilling {
 			t.Errorf("%+v", turn)
 		}
@@ -424,13 +424,13 @@ func TestUnknownResetBacksOff(t *testing.T) {
 				t.Errorf("try %d: %v after %v, %+v", i, wait, last, wall)
 			}
 			last = min(wait, time.Hour)
-			time.Sleep(wait + time.Second)
+			<-time.After(wait + time.Second)
 			if turn := w.wait(w.fresh(fmt.Sprint(i), "launch")); turn.Failure == nil || turn.Failure.Source == rouse.SourceWall {
 				t.Errorf("try %d: %+v", i, turn)
 			}
 		}
 		w.provider.set(fine)
-		time.Sleep(70 * time.Minute)
+		<-time.After(70 * time.Minute)
 		if turn := w.wait(w.fresh("done", "launch")); turn.State != rouse.TurnCompleted {
 			t.Errorf("%+v", turn)
 		}
@@ -448,7 +448,7 @@ func TestAbandonedTry(t *testing.T) {
 				w.provider.set(limited(rouse.ClassQuota, time.Minute))
 				w.wait(w.fresh("first", ""))
 				w.provider.set(fine)
-				time.Sleep(2 * time.Minute)
+				<-time.After(2 * time.Minute)
 				s := w.session()
 				w.provider.holds("hangs", make(chan struct{}))
 				w.say(s.ID, "hangs", "launch")
@@ -505,7 +505,7 @@ func TestWallSurvivesRestart(t *testing.T) {
 		if after.ID != before.ID || !after.ResetAt.Equal(before.ResetAt) || after.ProbeTurn != "" {
 			t.Errorf("%+v, was %+v", after, before)
 		}
-		time.Sleep(61 * time.Minute)
+		<-time.After(61 * time.Minute)
 		if turn := w.wait(two); turn.State != rouse.TurnCompleted {
 			t.Errorf("%+v", turn)
 		}

@@ -184,7 +184,7 @@ func (w *world) wait(acc session.Accepted) *rouse.Turn {
 
 // pass lets time go by in the bubble.
 func pass(d time.Duration) {
-	time.Sleep(d)
+	<-time.After(d)
 	synctest.Wait()
 }
 

@@ -163,7 +163,7 @@ func TestHangStaysOpen(t *testing.T) {
 			c := b.open(t)
 			done := make(chan engine.Outcome, 1)
 			go func() { done <- c.Prompt(t.Context(), b.prompt(model, "hi", 1)) }()
-			time.Sleep(24 * time.Hour) // the bubble's time
+			<-time.After(24 * time.Hour) // the bubble's time
 			select {
 			case out := <-done:
 				t.Errorf("%s ended: %+v", model, out)
