@@ -24,8 +24,8 @@ type Incident struct {
 // The states of an incident.
 const (
 	IncidentOpen       = "open"
-	IncidentResolved   = "resolved"   // a later turn of the session completed
-	IncidentSuperseded = "superseded" // a newer incident of the session took its place
+	IncidentResolved   = "resolved"   // a later turn of the session completed, or it was dismissed
+	IncidentSuperseded = "superseded" // a newer incident of the session, or a fresh start, took its place
 )
 
 // IncidentOf is what a person has to see of a turn's end; ok is false for an

@@ -13,8 +13,8 @@ type Prompts interface {
 	// Repeat accepts the turn's prompt once more in its session, once for its
 	// key; model zero is the turn's own.
 	Repeat(ctx context.Context, turnID, key string, model rouse.ModelRef) (newTurn string, err error)
-	// Renew does it in a new session like the old one.
-	Renew(ctx context.Context, turnID string, model rouse.ModelRef) (sessionID, newTurn string, err error)
+	// Renew does it in a new session like the old one, once for its key.
+	Renew(ctx context.Context, turnID, key string, model rouse.ModelRef) (sessionID, newTurn string, err error)
 }
 
 // Done is what came of an incident's action.
@@ -43,12 +43,12 @@ func Act(ctx context.Context, st *store.Store, prompts Prompts, incidentID, acti
 	case rouse.ActionResume, rouse.ActionContinue:
 		out.TurnID, err = prompts.Repeat(ctx, i.TurnID, "incident:"+i.ID+":"+action+":"+model.String(), model)
 	case rouse.ActionFresh:
-		if out.SessionID, out.TurnID, err = prompts.Renew(ctx, i.TurnID, model); err == nil {
-			err = dismiss(ctx, st, i)
+		if out.SessionID, out.TurnID, err = prompts.Renew(ctx, i.TurnID, "incident:"+i.ID+":"+action, model); err == nil {
+			err = closeIncident(ctx, st, i, rouse.IncidentSuperseded) // the work goes on elsewhere, and may fail there
 		}
 	default:
 		out.SessionID = ""
-		err = dismiss(ctx, st, i)
+		err = closeIncident(ctx, st, i, rouse.IncidentResolved)
 	}
 	if err != nil {
 		return Done{}, rouse.Wrap(op, err)
@@ -60,13 +60,13 @@ func Act(ctx context.Context, st *store.Store, prompts Prompts, incidentID, acti
 	return out, rouse.Wrap(op, err)
 }
 
-// dismiss closes an incident that somebody took note of.
-func dismiss(ctx context.Context, st *store.Store, i *rouse.Incident) error {
+// closeIncident closes what somebody took note of.
+func closeIncident(ctx context.Context, st *store.Store, i *rouse.Incident, status string) error {
 	return st.Write(ctx, store.Promise, func(tx *store.Tx) error {
 		s, err := tx.Session(i.SessionID)
 		if err != nil {
 			return err
 		}
-		return tx.CloseIncidents(s, rouse.IncidentResolved)
+		return tx.CloseIncidents(s, status)
 	})
 }

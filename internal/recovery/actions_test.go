@@ -78,8 +78,40 @@ func TestIncidentActions(t *testing.T) {
 		}
 
 		// A fresh start leaves the session alone.
-		done, err = w.act(second.ID, rouse.ActionFresh, rouse.ModelRef{})
-		if err != nil || done.SessionID == s.ID || done.Incident.Status != rouse.IncidentResolved {
+		fresh := make(chan string)
+		for range 5 { // five clicks at once
+			go func() {
+				done, err := w.act(second.ID, rouse.ActionFresh, rouse.ModelRef{})
+				if rouse.KindOf(err) == rouse.Conflict { // it was done by then
+					done.SessionID = ""
+				} else if err != nil {
+					t.Error(err)
+				}
+				fresh <- done.SessionID
+			}()
+		}
+		sessions := map[string]bool{}
+		for range 5 {
+			if id := <-fresh; id != "" {
+				sessions[id] = true
+			}
+		}
+		if len(sessions) != 1 {
+			t.Errorf("five clicks made %d sessions", len(sessions))
+		}
+		for id := range sessions {
+			done.SessionID = id
+		}
+		turns, err := w.store.Turns(t.Context(), done.SessionID, 0)
+		if err != nil || len(turns) != 1 {
+			t.Fatal(turns, err)
+		}
+		done.TurnID = turns[0].ID
+		done.Incident, err = rouse.Incident{}, nil
+		if i, err := w.store.Incident(t.Context(), second.ID); err == nil {
+			done.Incident = *i
+		}
+		if err != nil || done.SessionID == s.ID || done.Incident.Status != rouse.IncidentSuperseded {
 			t.Fatalf("%+v %v", done, err)
 		}
 		if fresh, err := w.store.Session(t.Context(), done.SessionID); err != nil || fresh.Title != "the work" || fresh.Directory != s.Directory {

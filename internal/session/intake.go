@@ -86,6 +86,9 @@ func (l *Lanes) start(s *rouse.Session, p *Prompt) (store.Start, error) {
 	if err != nil {
 		return store.Start{}, err
 	}
+	if _, err := CheckDirectory(s.Directory); err != nil && !p.NoReply {
+		return store.Start{}, err
+	}
 	now := time.Now().UTC()
 	message := rouse.Message{ID: p.MessageID, SessionID: s.ID, Role: rouse.User, Agent: agent, Model: model,
 		System: p.System, Tools: p.Tools, Format: p.Format}

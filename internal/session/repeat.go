@@ -40,8 +40,9 @@ func (l *Lanes) Repeat(ctx context.Context, turnID, key string, model rouse.Mode
 	return acc.TurnID, rouse.Wrap(op, err)
 }
 
-// Renew puts a turn's prompt into a new session like the old one.
-func (l *Lanes) Renew(ctx context.Context, turnID string, model rouse.ModelRef) (sessionID, newTurn string, err error) {
+// Renew puts a turn's prompt into a new session like the old one, once for its
+// key.
+func (l *Lanes) Renew(ctx context.Context, turnID, key string, model rouse.ModelRef) (sessionID, newTurn string, err error) {
 	const op = "session: renew"
 	p, err := l.again(ctx, turnID, model)
 	if err != nil {
@@ -52,11 +53,12 @@ func (l *Lanes) Renew(ctx context.Context, turnID string, model rouse.ModelRef) 
 		return "", "", rouse.Wrap(op, err)
 	}
 	s, _, err := l.Create(ctx, NewSession{Title: old.Title, Directory: old.Directory, Agent: old.Agent, ParentID: old.ParentID,
-		Permission: old.Permission, Metadata: old.Metadata, Orchestrator: old.Orchestrator, Engine: old.Engine, child: old.ParentID != ""})
+		Permission: old.Permission, Metadata: old.Metadata, Orchestrator: old.Orchestrator, Engine: old.Engine, child: old.ParentID != "",
+		Key: key, BodyHash: turnID})
 	if err != nil {
 		return "", "", rouse.Wrap(op, err)
 	}
-	p.SessionID = s.ID
+	p.SessionID, p.Key, p.BodyHash = s.ID, key+":prompt", turnID
 	acc, err := l.Prompt(ctx, p)
 	return s.ID, acc.TurnID, rouse.Wrap(op, err)
 }

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"rouse"
 	"rouse/internal/proc"
 )
 
@@ -108,7 +110,8 @@ func (k *call) script(script, description, dir string, timeout time.Duration) (r
 	out.metadata = end
 	switch {
 	case err != nil && k.ctx.Err() == nil:
-		return result{}, toolError(fmt.Sprintf("The command could not be run: %v", err))
+		why := cmp.Or(rouse.SafeMessage(err), "it could not be started")
+		return result{}, toolError("The command could not be run: " + why)
 	case err != nil:
 		out.output += "\n\n<shell_metadata>\nThe turn was cancelled while the command ran.\n</shell_metadata>"
 		return out, context.Cause(k.ctx)
