@@ -55,15 +55,16 @@ func ReadBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, nil
 	}
 	control := http.NewResponseController(w)
-	if control.SetReadDeadline(time.Now().Add(bodyTimeout)) == nil {
-		// A deadline left behind would look like the client's leaving while
-		// a long answer is prepared.
-		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
-	}
+	bounded := control.SetReadDeadline(time.Now().Add(bodyTimeout)) == nil
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
+		if bounded { // left behind it would look like the client's leaving while a long answer is prepared
+			_ = control.SetReadDeadline(time.Time{})
+		}
 		return body, nil
 	}
+	// The deadline stays: the server would wait for the rest of the body.
+	w.Header().Set("Connection", "close")
 	if big, ok := asTooBig(err); ok {
 		return nil, big
 	}

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"rouse"
@@ -336,12 +337,24 @@ func (s *server) sweepDead(ctx context.Context) error {
 	return nil
 }
 
+// cannotListen says why and what to do.
+func cannotListen(err error, host string, port int) string {
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns), errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Sprintf("cannot listen on %s: it is no address of this machine; use another --host", host)
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Sprintf("cannot listen on %s port %d: it is in use; use another --port, or --port 0 for any free one", host, port)
+	default:
+		return fmt.Sprintf("cannot listen on %s port %d: it is not allowed; use another --port, or --port 0 for any free one", host, port)
+	}
+}
+
 func (s *server) bind() error {
 	host, port := s.host(), s.port()
 	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return &rouse.Error{Kind: rouse.Invalid, Op: "bind", Field: "--port", Err: err,
-			Msg: fmt.Sprintf("cannot listen on %s port %d: it is in use or not allowed; use another --port, or --port 0 for any free one", host, port)}
+		return &rouse.Error{Kind: rouse.Invalid, Op: "bind", Field: "--port", Err: err, Msg: cannotListen(err, host, port)}
 	}
 	s.listen = l
 	addr := l.Addr().(*net.TCPAddr)

@@ -7,6 +7,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -178,7 +179,15 @@ func (s *Store) prepared(ctx context.Context, text string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-const sqliteFull = 13 // SQLITE_FULL, https://sqlite.org/rescode.html
+// sqliteWords says what a person can do about an error code of SQLite,
+// https://sqlite.org/rescode.html.
+var sqliteWords = map[int]string{
+	8:  "the database cannot be written: look at the rights of the data folder",
+	11: "the database file is damaged: restore a backup",
+	13: "the disk that holds the database is full: free some space",
+	14: "the database file cannot be opened: look at the rights of the data folder",
+	26: "the database file is damaged, or no database: restore a backup",
+}
 
 // failure turns a driver's error into one that may leave the package.
 func failure(op string, err error) error {
@@ -191,8 +200,8 @@ func failure(op string, err error) error {
 		return rouse.Wrap(op, err)
 	default:
 		msg := "the database cannot be used right now"
-		if e := (*sqlite.Error)(nil); errors.As(err, &e) && e.Code()&0xff == sqliteFull {
-			msg = "the disk that holds the database is full: free some space"
+		if e := (*sqlite.Error)(nil); errors.As(err, &e) {
+			msg = cmp.Or(sqliteWords[e.Code()&0xff], msg)
 		}
 		return &rouse.Error{Kind: rouse.Unavailable, Op: op, Msg: msg, Err: err}
 	}
