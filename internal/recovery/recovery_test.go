@@ -217,7 +217,7 @@ func TestRescueOfAHungTurn(t *testing.T) {
 		s := w.session(session.NewSession{})
 		hung := w.prompt(s.ID, "hang", "do it")
 		queued := w.prompt(s.ID, "echo", "later")
-		synctest.Wait()
+		rest()
 		if _, err := w.medic.Rescue(t.Context(), recovery.Request{SessionID: s.ID, By: recovery.User, Model: echo}); rouse.KindOf(err) != rouse.Conflict || rouse.FieldOf(err) != "working" {
 			t.Errorf("a turn that moved a moment ago: %v", err)
 		}
@@ -285,7 +285,7 @@ func TestRescueIsRefused(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		left := make(chan struct{})
 		go func() { _, _ = w.lanes.Wait(ctx, acc.TurnID); close(left) }()
-		synctest.Wait()
+		rest()
 		if err := ask(recovery.Request{By: boss.ID}); rouse.KindOf(err) != rouse.Conflict || rouse.FieldOf(err) != "client_attached" {
 			t.Errorf("with a client attached: %v", err)
 		}
@@ -333,7 +333,7 @@ func TestRescueThatDoesNotGenerate(t *testing.T) {
 				s := w.session(session.NewSession{})
 				w.prompt(s.ID, "hang", "x")
 				queued := w.prompt(s.ID, "echo", "later")
-				synctest.Wait()
+				rest()
 				r, err := w.medic.Rescue(t.Context(), recovery.Request{SessionID: s.ID, By: recovery.User, Force: true, Model: rouse.ModelRef{Provider: "drill", Model: model}})
 				if err != nil {
 					t.Fatal(err)
@@ -366,7 +366,7 @@ func TestRescueSurvivesACrash(t *testing.T) {
 				s := w.session(session.NewSession{})
 				w.prompt(s.ID, "hang", "x")
 				queued := w.prompt(s.ID, "echo", "later")
-				synctest.Wait()
+				rest()
 				crashed := filepath.Join(t.TempDir(), "rouse.db")
 				copied := false
 				watch := func() { // copies the database at the stage, as a kill would leave it
@@ -493,4 +493,13 @@ func TestOpeningIsTrue(t *testing.T) {
 			t.Errorf("want %q, got %q", want, got[:100])
 		}
 	}
+}
+
+// rest waits until the bubble has nothing to do. Wait alone may come back too
+// early: SQLite sleeps for microseconds of the bubble's time when it meets a
+// lock, and a sleeper counts as blocked.
+func rest() {
+	synctest.Wait()
+	<-time.After(time.Millisecond)
+	synctest.Wait()
 }

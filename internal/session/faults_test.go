@@ -95,7 +95,7 @@ func TestHold(t *testing.T) {
 		w := open(t, dir, "boo_1")
 		s, other := w.session(), w.session()
 		running := w.prompt(s.ID, "stream", "x")
-		synctest.Wait()
+		rest()
 		if n := w.lanes.Hold(); n != 1 {
 			t.Errorf("%d running", n)
 		}
@@ -134,7 +134,7 @@ func TestRunningBound(t *testing.T) {
 			accs = append(accs, w.prompt(w.session().ID, "stream", "x")) // 4 s each
 		}
 		start := time.Now()
-		synctest.Wait()
+		rest()
 		if n := w.lanes.Running(); n != 2 {
 			t.Errorf("%d run at once", n)
 		}
@@ -154,7 +154,7 @@ func TestQueueBound(t *testing.T) {
 		defer w.stop()
 		s := w.session()
 		w.prompt(s.ID, "hang", "x")
-		synctest.Wait()
+		rest()
 		w.prompt(s.ID, "echo", "1")
 		w.prompt(s.ID, "echo", "2")
 		_, err := w.lanes.Prompt(t.Context(), session.Prompt{SessionID: s.ID, Parts: []rouse.Part{{Kind: rouse.TextPart, Text: "3"}}})

@@ -250,7 +250,7 @@ func TestEnds(t *testing.T) {
 				s := w.session()
 				acc := w.prompt(s.ID, c.mode, "hi")
 				if c.abort {
-					synctest.Wait()
+					rest()
 					start := time.Now()
 					if err := w.lanes.Abort(t.Context(), s.ID); err != nil {
 						t.Error("abort:", err)
@@ -343,7 +343,7 @@ func TestQueueRunsInOrderAndSurvivesAbort(t *testing.T) {
 		if second.Intake != rouse.Joined || third.Generation != 3 {
 			t.Errorf("intake %+v %+v", second, third)
 		}
-		synctest.Wait()
+		rest()
 		if err := w.lanes.Abort(t.Context(), s.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -370,7 +370,7 @@ func TestAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		s := w.session()
 		acc := w.prompt(s.ID, "permission", "x")
-		synctest.Wait()
+		rest()
 		row, _ := w.store.Session(t.Context(), s.ID)
 		if row.State() != rouse.Waiting || row.WaitingFor != rouse.ForPermission {
 			t.Fatalf("session %+v", row)
@@ -404,7 +404,7 @@ func TestPromptPreemptsQuestion(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		s := w.session()
 		acc := w.prompt(s.ID, "question", "x")
-		synctest.Wait()
+		rest()
 		next := w.prompt(s.ID, "echo", "instead")
 		if next.Intake != rouse.Preempts {
 			t.Errorf("intake %s", next.Intake)
@@ -435,7 +435,7 @@ func TestPauseRefusesAndHolds(t *testing.T) {
 		if turn := w.wait(first); turn.State != rouse.TurnCompleted {
 			t.Errorf("running turn %+v", turn)
 		}
-		synctest.Wait()
+		rest()
 		if turn, _ := w.store.Turn(t.Context(), second.TurnID); turn.State != rouse.TurnQueued {
 			t.Errorf("queued turn ran while paused: %v", turn.State)
 		}
@@ -563,7 +563,7 @@ func TestForkRevertDelete(t *testing.T) {
 		}
 		w.nothingOpen(s.ID)
 		hang := w.prompt(s.ID, "hang", "x")
-		synctest.Wait()
+		rest()
 		if err := w.lanes.Delete(t.Context(), s.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -606,4 +606,13 @@ func TestCreateOncePerKey(t *testing.T) {
 			t.Errorf("%+v %v", page, err)
 		}
 	})
+}
+
+// rest waits until the bubble has nothing to do. Wait alone may come back too
+// early: SQLite sleeps for microseconds of the bubble's time when it meets a
+// lock, and a sleeper counts as blocked.
+func rest() {
+	synctest.Wait()
+	<-time.After(time.Millisecond)
+	synctest.Wait()
 }

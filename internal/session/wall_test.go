@@ -199,7 +199,7 @@ func (w *walled) events(prefix string) (out []string) {
 
 func (w *walled) state(acc session.Accepted) rouse.TurnState {
 	w.t.Helper()
-	synctest.Wait()
+	rest()
 	turn, err := w.store.Turn(w.t.Context(), acc.TurnID)
 	if err != nil {
 		w.t.Fatal(err)
@@ -245,14 +245,14 @@ func TestWallFromRefusalToFall(t *testing.T) {
 		}
 
 		<-time.After(75 * time.Second)
-		synctest.Wait()
+		rest()
 		if wall = w.wall(); wall.State != rouse.WallIsHalf {
 			t.Errorf("after the reset: %+v", wall)
 		}
 		w.provider.set(fine)
 		w.provider.holds("probe", make(chan struct{}))
 		probe := w.fresh("probe", "launch")
-		synctest.Wait()
+		rest()
 		if wall = w.wall(); wall.ProbeTurn != probe.TurnID {
 			t.Errorf("who tries: %+v", wall)
 		}
@@ -289,7 +289,7 @@ func TestPersonTriesAWall(t *testing.T) {
 		<-time.After(time.Second)
 		w.provider.holds("try", make(chan struct{}))
 		try := w.fresh("try", "")
-		synctest.Wait()
+		rest()
 		for range 3 {
 			if turn := w.wait(w.fresh("me too", "")); turn.Failure == nil || turn.Failure.Source != rouse.SourceWall {
 				t.Errorf("%+v", turn)
@@ -329,7 +329,7 @@ func TestQueueWaitsForTheWall(t *testing.T) {
 		w.provider.holds("b1", release)
 		a1, b1 := w.say(a.ID, "a1", ""), w.say(b.ID, "b1", "launch")
 		a2, b2 := w.say(a.ID, "a2", ""), w.say(b.ID, "b2", "launch")
-		synctest.Wait()
+		rest()
 		w.provider.set(limited(rouse.ClassQuota, 10*time.Minute))
 		w.wait(w.fresh("first", ""))
 		w.provider.set(fine)
@@ -345,7 +345,7 @@ func TestQueueWaitsForTheWall(t *testing.T) {
 		w.provider.holds("a2", probe)
 		w.provider.holds("b2", probe)
 		<-time.After(10*time.Minute + 5*time.Second)
-		synctest.Wait()
+		rest()
 		if n := len(w.provider.requests()); n != 4 {
 			t.Errorf("asked %q, want one more", w.provider.requests())
 		}
@@ -365,12 +365,12 @@ func TestCloseByHand(t *testing.T) {
 		w.provider.holds("one", make(chan struct{}))
 		w.say(s.ID, "one", "")
 		two := w.say(s.ID, "two", "")
-		synctest.Wait()
+		rest()
 		w.provider.set(limited(rouse.ClassBilling, 0))
 		w.wait(w.fresh("first", ""))
 		w.provider.set(fine)
 		close(w.provider.holds("one", nil))
-		synctest.Wait()
+		rest()
 		<-time.After(24 * time.Hour)
 		if w.state(two) != rouse.TurnQueued || w.wall().State != rouse.WallIsOpen || !w.wall().ProbeAt.IsZero() {
 			t.Fatalf("%s %+v", w.state(two), w.wall())
@@ -452,7 +452,7 @@ func TestAbandonedTry(t *testing.T) {
 				s := w.session()
 				w.provider.holds("hangs", make(chan struct{}))
 				w.say(s.ID, "hangs", "launch")
-				synctest.Wait()
+				rest()
 				if w.wall().ProbeTurn == "" {
 					t.Fatalf("%+v", w.wall())
 				}
@@ -484,12 +484,12 @@ func TestWallSurvivesRestart(t *testing.T) {
 		provider.holds("one", make(chan struct{}))
 		w.say(s.ID, "one", "")
 		two := w.say(s.ID, "two", "")
-		synctest.Wait()
+		rest()
 		provider.set(limited(rouse.ClassQuota, time.Hour))
 		w.wait(w.fresh("first", ""))
 		provider.holds("try", make(chan struct{}))
 		w.fresh("try", "")
-		synctest.Wait()
+		rest()
 		before := w.wall()
 		if before.ProbeTurn == "" {
 			t.Fatalf("%+v", before)
@@ -524,7 +524,7 @@ func TestIncidents(t *testing.T) {
 		w.wait(w.say(s.ID, "two", ""))
 		w.provider.holds("three", make(chan struct{}))
 		w.say(s.ID, "three", "")
-		synctest.Wait()
+		rest()
 		if err := w.lanes.Abort(t.Context(), s.ID); err != nil {
 			t.Fatal(err)
 		}

@@ -102,7 +102,7 @@ func wallsInAnyOrder(t *testing.T, r *rand.Rand) {
 	m.limitedAt = false
 	m.mu.Unlock()
 	wait(3 * time.Hour) // every wall but billing has its try by then
-	synctest.Wait()
+	rest()
 	walls, err := w.store.Walls(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func wallsInAnyOrder(t *testing.T, r *rand.Rand) {
 		}
 	}
 	wait(time.Hour)
-	synctest.Wait()
+	rest()
 	for _, acc := range accepted {
 		if turn, err := w.store.Turn(t.Context(), acc.TurnID); err != nil || !turn.State.Settled() {
 			t.Errorf("turn %s is %v %v", acc.TurnID, turn, err)

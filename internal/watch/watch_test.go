@@ -104,7 +104,7 @@ func TestNoticeOfAnEarlierGeneration(t *testing.T) {
 		if err := w.lanes.Abort(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait()
+		rest()
 		if w.shown(id, 1) != nil || w.shown(id, 2) != nil {
 			t.Error("a notice is shown while the later prompt is fresh")
 		}
