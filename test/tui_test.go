@@ -91,8 +91,9 @@ func (u *tui) starts() {
 	for again := true; ; again = false {
 		dead := false
 		u.until("the client's first screen", func() bool {
+			drawn := strings.TrimSpace(u.screen()) != "" // read first: a dead pane says so on it
 			dead = strings.TrimSpace(u.tmux("display-message", "-p", "#{pane_dead}")) == "1"
-			return dead || strings.TrimSpace(u.screen()) != ""
+			return dead || drawn
 		})
 		if !dead {
 			return
