@@ -206,6 +206,15 @@ func (h *Handler) sessionID(r *http.Request) (string, error) {
 	return id, nil
 }
 
+// form is the session's id in the path and the body as an object.
+func (h *Handler) form(w http.ResponseWriter, r *http.Request) (id string, f *fields, err error) {
+	if id, err = h.sessionID(r); err != nil {
+		return "", nil, err
+	}
+	f, err = h.body(w, r)
+	return id, f, err
+}
+
 // session reads the session of the path.
 func (h *Handler) session(r *http.Request) (*rouse.Session, error) {
 	id, err := h.sessionID(r)

@@ -146,12 +146,7 @@ func (h *Handler) getSession(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) patchSession(w http.ResponseWriter, r *http.Request) {
-	id, err := h.sessionID(r)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	f, err := h.body(w, r)
+	id, f, err := h.form(w, r)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -283,12 +278,7 @@ func (h *Handler) resume(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) fork(w http.ResponseWriter, r *http.Request) {
-	id, err := h.sessionID(r)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	f, err := h.body(w, r)
+	id, f, err := h.form(w, r)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -303,12 +293,7 @@ func (h *Handler) fork(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) revert(w http.ResponseWriter, r *http.Request) {
-	id, err := h.sessionID(r)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	f, err := h.body(w, r)
+	id, f, err := h.form(w, r)
 	if err != nil {
 		h.fail(w, r, err)
 		return

@@ -13,12 +13,7 @@ import (
 
 // summarize compacts the transcript, as a turn of its own.
 func (h *Handler) summarize(w http.ResponseWriter, r *http.Request) {
-	id, err := h.sessionID(r)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	f, err := h.body(w, r)
+	id, f, err := h.form(w, r)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -37,12 +32,7 @@ func (h *Handler) summarize(w http.ResponseWriter, r *http.Request) {
 // shell runs one command in the session's directory, as a turn of its own; a
 // busy session refuses.
 func (h *Handler) shell(w http.ResponseWriter, r *http.Request) {
-	id, err := h.sessionID(r)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	f, err := h.body(w, r)
+	id, f, err := h.form(w, r)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -60,12 +50,7 @@ func (h *Handler) shell(w http.ResponseWriter, r *http.Request) {
 
 // command runs a named template as a prompt.
 func (h *Handler) command(w http.ResponseWriter, r *http.Request) {
-	id, err := h.sessionID(r)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	f, err := h.body(w, r)
+	id, f, err := h.form(w, r)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -90,12 +75,7 @@ func (h *Handler) command(w http.ResponseWriter, r *http.Request) {
 
 // initialize is the command init under an older route; it answers true.
 func (h *Handler) initialize(w http.ResponseWriter, r *http.Request) {
-	id, err := h.sessionID(r)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	f, err := h.body(w, r)
+	id, f, err := h.form(w, r)
 	if err != nil {
 		h.fail(w, r, err)
 		return
