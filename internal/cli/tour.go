@@ -79,7 +79,7 @@ func (c *drillTour) Run(a *app) (err error) {
 		return nil
 	}
 	fmt.Fprintf(a.out, "\nThe server goes on until Ctrl-C. From another terminal:\n"+
-		"  export ROUSE_DATA=%s\n  rouse ps\n  rouse run -m drill/stream \"hello\"\n", server.ready.Data)
+		"  export ROUSE_DATA=%[1]s\n  %[2]s ps\n  %[2]s run -m drill/stream \"hello\"\n", server.ready.Data, os.Args[0]) // it need not be on the PATH
 	<-a.ctx.Done()
 	return nil
 }
