@@ -90,6 +90,9 @@ type call struct {
 
 func (c *Client) request(ctx context.Context, k call) (*http.Request, error) {
 	const op = "client: request"
+	if strings.Contains(k.path, "//") || strings.HasSuffix(k.path, "/") { // it would name another route
+		return nil, rouse.Errorf(rouse.Invalid, op, "an id is empty")
+	}
 	var body io.Reader
 	if k.in != nil {
 		data, err := json.Marshal(k.in)

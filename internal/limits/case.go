@@ -3,6 +3,7 @@ package limits
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -99,6 +100,20 @@ type wireCase struct {
 	} `json:"bind"`
 }
 
+// unread says which field of a case could not be read.
+func unread(err error) string {
+	var field *json.UnmarshalTypeError
+	var at *time.ParseError
+	switch {
+	case errors.As(err, &field):
+		return strings.TrimPrefix(field.Field, ".") + ": not expected to be a " + field.Value
+	case errors.As(err, &at):
+		return "a time is not RFC 3339, like 2026-03-03T10:00:00Z: " + rouse.Clip(at.Value, 40)
+	default:
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+}
+
 func readCase(raw json.RawMessage, now time.Time) (Case, error) {
 	const op = "case"
 	var w wireCase
@@ -106,7 +121,7 @@ func readCase(raw json.RawMessage, now time.Time) (Case, error) {
 		return Case{}, rouse.Errorf(rouse.Invalid, op, "a case is an object")
 	}
 	if err := json.Unmarshal(raw, &w); err != nil {
-		return Case{}, rouse.Errorf(rouse.Invalid, op, "%s", strings.TrimPrefix(err.Error(), "json: "))
+		return Case{}, rouse.Errorf(rouse.Invalid, op, "%s", unread(err))
 	}
 	if w.At.IsZero() {
 		w.At = now

@@ -1,8 +1,10 @@
 package opencode
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"rouse"
 )
@@ -83,6 +85,9 @@ func (f *fields) part() rouse.Part {
 		p.Text, p.Synthetic, p.Ignored, p.Metadata = f.text("text"), f.flag("synthetic"), f.flag("ignored"), f.object("metadata")
 	case rouse.FilePart:
 		f.need("mime", "url")
+		if u := f.text("url"); *f.err == nil && !readable(u) {
+			f.fault("url", "expected a file:, http: or data: address; base64 in it must be whole")
+		}
 		p.File = &rouse.File{Mime: f.text("mime"), URL: f.text("url"), Filename: f.text("filename"), Source: f.object("source")}
 	case rouse.AgentPart:
 		f.need("name")
@@ -140,4 +145,18 @@ func parseSession(body []byte) (sessionBody, error) {
 		f.fault("parentID", "expected an id that starts with %q, got %q", rouse.SessionPrefix, rouse.Clip(s.ParentID, 40))
 	}
 	return s, *f.err
+}
+
+// readable says whether a file's address may be one. Base64 of a data address
+// is checked here: later the turn could only go on without the file.
+func readable(address string) bool {
+	head, payload, isData := strings.Cut(address, ",")
+	if !strings.HasPrefix(head, "data:") {
+		return address != ""
+	}
+	if !isData || !strings.HasSuffix(head, ";base64") {
+		return isData
+	}
+	_, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(payload, "="))
+	return err == nil
 }

@@ -292,6 +292,9 @@ func TestBadBodies(t *testing.T) {
 		{"/session/" + id + "/prompt_async", `{oops`}, {"/session/" + id + "/message", `{oops`},
 		{"/session/" + id + "/shell", `{"command":"x"}`}, {"/session/" + id + "/command", `{"command":"nope","arguments":""}`},
 		{"/session/" + id + "/summarize", `{}`}, {"/permission/per_1/reply", `{"reply":"maybe"}`}, {"/question/que_1/reply", `{"answers":"A"}`},
+		{"/session/" + id + "/prompt_async", `{"parts":[{"type":"file","mime":"text/plain","url":""}]}`},
+		{"/session/" + id + "/prompt_async", `{"parts":[{"type":"file","mime":"image/png","url":"data:image/png;base64,@@@"}]}`},
+		{"/session/" + id + "/prompt_async", `{"parts":[{"type":"file","mime":"image/png","url":"data:image/png;base64"}]}`},
 		{"/log", `{"level":"nope"}`}, {"/session/" + id + "/revert", `{}`}, {"/session/" + id + "/fork", `{"messageID":"x"}`},
 	} {
 		r.want(400, "POST", c.path, c.body).problem(t)
