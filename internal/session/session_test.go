@@ -425,6 +425,7 @@ func TestPauseRefusesAndHolds(t *testing.T) {
 		s := w.session()
 		first := w.prompt(s.ID, "stream", "x")
 		second := w.prompt(s.ID, "echo", "y")
+		rest() // a pause before the first began would hold it too
 		if err := w.lanes.Pause(t.Context(), s.ID); err != nil {
 			t.Fatal(err)
 		}
