@@ -45,6 +45,13 @@ type Command struct {
 	OnOutput func(output string)
 }
 
+func (c Command) argv() []string {
+	if c.Shell != "" {
+		return []string{shell(), "-c", c.Shell}
+	}
+	return c.Argv
+}
+
 // Result is how a run ended. Output is stdout and stderr together, valid UTF-8.
 type Result struct {
 	Exit      int // -1 when a signal ended it
@@ -66,10 +73,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	if c.MaxOutput <= 0 {
 		c.MaxOutput = 1 << 20
 	}
-	argv := c.Argv
-	if c.Shell != "" {
-		argv = []string{shell(), "-c", c.Shell}
-	}
+	argv := c.argv()
 	if len(argv) == 0 {
 		return Result{}, rouse.Errorf(rouse.Invalid, "proc: run", "there is no command to run")
 	}
@@ -141,11 +145,11 @@ func (r *run) follow(ctx context.Context, c Command, out *output) (Result, error
 			}
 		case <-over:
 			res.TimedOut, res.Killed = true, true
-			r.kill()
+			r.kill(context.Background())
 			running = false
 		case <-ctx.Done():
 			cause, res.Killed = context.Cause(ctx), true
-			r.kill()
+			r.kill(context.Background())
 			running = false
 		}
 	}
@@ -162,7 +166,8 @@ func (r *run) follow(ctx context.Context, c Command, out *output) (Result, error
 }
 
 // kill ends the group and what left it, and returns when the leader is reaped.
-func (r *run) kill() {
+// KILL comes after killAfter, or when ctx ends.
+func (r *run) kill(ctx context.Context) {
 	group := r.cmd.Process.Pid
 	signalGroup(group, syscall.SIGTERM)
 	signalMarked(r.mark, group, syscall.SIGTERM)
@@ -173,6 +178,8 @@ func (r *run) kill() {
 	for left := true; left; {
 		select {
 		case <-limit.C:
+			left = false
+		case <-ctx.Done():
 			left = false
 		case <-poll.C:
 			select {

@@ -51,16 +51,53 @@ func marked(pid, entry string) bool {
 
 // groupOf is the process group of a living process; 0 for a zombie or one that
 // is gone.
-func groupOf(pid string) int {
+func groupOf(pid string) int { return statField(pid, 2) }
+
+// parentOf is its parent's number; 0 likewise.
+func parentOf(pid string) int { return statField(pid, 1) }
+
+// statField is a number behind the name in /proc/pid/stat: "pid (name) state
+// ppid pgrp …"; the name may hold anything, also ")".
+func statField(pid string, i int) int {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
 		return 0
 	}
-	// "pid (name) state ppid pgrp …"; the name may hold anything, also ")".
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 3 || fields[0] == "Z" || fields[0] == "X" {
+	if len(fields) <= i || fields[0] == "Z" || fields[0] == "X" {
 		return 0
 	}
-	g, _ := strconv.Atoi(fields[2])
-	return g
+	n, _ := strconv.Atoi(fields[i])
+	return n
+}
+
+// treeMemory adds the resident memory of a process, of its descendants, and of
+// what carries mark ("": nothing does), in bytes. Pages that several share are
+// counted for each.
+func treeMemory(root int, mark string) (rss int64) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return 0
+	}
+	names, _ := dir.Readdirnames(-1) // what can be read counts
+	_ = dir.Close()
+	parents := make(map[int]int, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			parents[pid] = parentOf(name)
+		}
+	}
+	for pid := range parents {
+		below := false
+		for at, steps := pid, 0; at > 1 && steps < 64; at, steps = parents[at], steps+1 {
+			if below = at == root; below {
+				break
+			}
+		}
+		if below || mark != "" && marked(strconv.Itoa(pid), mark) {
+			_, own := Look(pid)
+			rss += own
+		}
+	}
+	return rss
 }
