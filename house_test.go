@@ -31,6 +31,7 @@ var plan = map[string]room{
 	"internal/crash":             {},
 	"internal/proc":              {goroutines: true},
 	"internal/limits":            {},
+	"internal/diagnostics":       {},
 	"internal/routing":           {},
 	"internal/provider":          {goroutines: true},
 	"internal/config":            {goroutines: true}, // a keyring that does not answer must not hang the program
