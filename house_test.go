@@ -38,6 +38,7 @@ var plan = map[string]room{
 	"internal/engine":            {},
 	"internal/engine/native":     {imports: []string{"internal/engine", "internal/provider", "internal/limits", "internal/proc"}, goroutines: true},
 	"internal/engine/enginetest": {imports: []string{"internal/engine"}, goroutines: true},
+	"internal/engine/acp/wire":   {},
 
 	"internal/recovery": {imports: []string{"internal/crash", "internal/proc", "internal/store"}, goroutines: true},
 	"internal/watch":    {imports: []string{"internal/store"}},
