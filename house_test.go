@@ -31,12 +31,16 @@ var plan = map[string]room{
 	"internal/crash":             {},
 	"internal/proc":              {goroutines: true},
 	"internal/limits":            {},
+	"internal/linediff":          {},
 	"internal/diagnostics":       {},
 	"internal/routing":           {},
 	"internal/provider":          {goroutines: true},
 	"internal/config":            {goroutines: true}, // a keyring that does not answer must not hang the program
 	"internal/engine":            {},
-	"internal/engine/native":     {imports: []string{"internal/engine", "internal/provider", "internal/limits", "internal/proc"}, goroutines: true},
+	"internal/engine/native":     {imports: []string{"internal/engine", "internal/provider", "internal/limits", "internal/linediff", "internal/proc"}, goroutines: true},
+	"internal/engine/acp":        {imports: []string{"internal/diagnostics", "internal/engine", "internal/engine/acp/judge", "internal/engine/acp/wire", "internal/limits", "internal/linediff", "internal/proc"}, goroutines: true},
+	"internal/engine/acp/wire":   {},
+	"internal/engine/acp/judge":  {imports: []string{"internal/diagnostics", "internal/engine/acp/wire"}},
 	"internal/engine/enginetest": {imports: []string{"internal/engine"}, goroutines: true},
 	"internal/engine/acp/wire":   {},
 
@@ -50,6 +54,7 @@ var plan = map[string]room{
 	"internal/cli":          {imports: []string{"internal/client", "internal/crash", "internal/config", "internal/daemon", "internal/drill", "internal/limits"}, goroutines: true},
 
 	"internal/drill":       {imports: []string{"internal/client", "internal/engine"}, goroutines: true},
+	"internal/drill/trace": {},
 	"internal/daemon":      {imports: []string{"*"}, goroutines: true},
 	"internal/sim":         {}, // tests only
 	"internal/sim/mutants": {imports: []string{"internal/proc"}},

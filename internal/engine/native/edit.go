@@ -42,7 +42,7 @@ func runEdit(k *call) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	d := unified(k.t.relative(path), old, now)
+	d := linediff.Unified(k.t.relative(path), old, now)
 	if err := k.change(path, d); err != nil {
 		return result{}, err
 	}
@@ -50,8 +50,8 @@ func runEdit(k *call) (result, error) {
 		return result{}, err
 	}
 	return result{title: k.t.relative(path), output: fmt.Sprintf("Replaced %d occurrence(s).", n), metadata: map[string]any{
-		"diagnostics": map[string]any{}, "diff": d.text, "truncated": false,
-		"filediff": map[string]any{"file": path, "patch": d.text, "additions": d.added, "deletions": d.removed}}}, nil
+		"diagnostics": map[string]any{}, "diff": d.Text, "truncated": false,
+		"filediff": map[string]any{"file": path, "patch": d.Text, "additions": d.Added, "deletions": d.Removed}}}, nil
 }
 
 // replaced gives the file's text after the change and how often it was made.

@@ -33,7 +33,7 @@ func runWrite(k *call) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	d := unified(k.t.relative(path), old, *in.Content)
+	d := linediff.Unified(k.t.relative(path), old, *in.Content)
 	if err := k.change(path, d); err != nil {
 		return result{}, err
 	}
@@ -41,7 +41,7 @@ func runWrite(k *call) (result, error) {
 		return result{}, err
 	}
 	return result{title: k.t.relative(path), output: fmt.Sprintf("Wrote %d bytes.", len(*in.Content)), metadata: map[string]any{
-		"diagnostics": map[string]any{}, "filepath": path, "exists": exists, "diff": d.text, "truncated": false}}, nil
+		"diagnostics": map[string]any{}, "filepath": path, "exists": exists, "diff": d.Text, "truncated": false}}, nil
 }
 
 // before reads what a change would replace, after asking for the place.
@@ -72,7 +72,7 @@ func (k *call) before(path string) (old string, exists bool, err error) {
 // change asks for a change of a file.
 func (k *call) change(path string, d diff) error {
 	err := k.permit(wish{permission: "edit", patterns: []string{k.t.relative(path)}, always: []string{"*"},
-		metadata: map[string]any{"filepath": path, "diff": d.text}})
+		metadata: map[string]any{"filepath": path, "diff": d.Text}})
 	if err == nil {
 		k.running("", nil)
 	}

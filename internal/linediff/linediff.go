@@ -1,14 +1,15 @@
-package native
+// Package linediff compares texts line by line.
+package linediff
 
 import (
 	"fmt"
 	"strings"
 )
 
-// diff is the difference of two texts, line by line. text is empty when there is none.
-type diff struct {
-	text           string // a unified diff
-	added, removed int    // lines
+// Diff is the difference of two texts, line by line. Text is empty when there is none.
+type Diff struct {
+	Text           string // a unified diff
+	Added, Removed int    // lines
 }
 
 // around is how many unchanged lines stand around a change.
@@ -18,7 +19,7 @@ const around = 3
 // middle is shown as replaced whole.
 const maxCompared = 4_000_000
 
-// maxDiff bounds diff.text, in bytes.
+// maxDiff bounds Diff.Text, in bytes.
 const maxDiff = 64 << 10
 
 // op is a run of lines: common to both (' '), only in the old ('-') or only in
@@ -28,22 +29,22 @@ type op struct {
 	lines []string
 }
 
-// unified compares two texts. name is the file's, for the header.
-func unified(name, before, after string) diff {
+// Unified compares two texts. name is the file's, for the header.
+func Unified(name, before, after string) Diff {
 	if before == after {
-		return diff{}
+		return Diff{}
 	}
 	ops := compare(lines(before), lines(after))
-	var d diff
+	var d Diff
 	for _, o := range ops {
 		switch o.kind {
 		case '+':
-			d.added += len(o.lines)
+			d.Added += len(o.lines)
 		case '-':
-			d.removed += len(o.lines)
+			d.Removed += len(o.lines)
 		}
 	}
-	d.text = render(name, ops)
+	d.Text = render(name, ops)
 	return d
 }
 

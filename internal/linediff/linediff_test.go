@@ -1,4 +1,4 @@
-package native
+package linediff
 
 import (
 	"strings"
@@ -14,13 +14,13 @@ func TestUnified(t *testing.T) {
 		{"no newline at the end", "a", "b", "--- f\n+++ f\n@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n"},
 		{"two hunks", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n", "X\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\nY\n", "--- f\n+++ f\n@@ -1,4 +1,4 @@\n-1\n+X\n 2\n 3\n 4\n@@ -9,4 +9,4 @@\n 9\n 10\n 11\n-12\n+Y\n"},
 	} {
-		if got := unified("f", c.before, c.after); got.text != c.want {
-			t.Errorf("%s:\n%s\nwant\n%s", c.name, got.text, c.want)
+		if got := Unified("f", c.before, c.after); got.Text != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, got.Text, c.want)
 		}
 	}
 	big := strings.Repeat("x\n", 5000)
-	if d := unified("f", big, strings.ReplaceAll(big, "x", "y")); d.added != 5000 || d.removed != 5000 || len(d.text) > maxDiff+10 {
-		t.Errorf("%d %d, %d bytes", d.added, d.removed, len(d.text))
+	if d := Unified("f", big, strings.ReplaceAll(big, "x", "y")); d.Added != 5000 || d.Removed != 5000 || len(d.Text) > maxDiff+10 {
+		t.Errorf("%d %d, %d bytes", d.Added, d.Removed, len(d.Text))
 	}
 }
 
@@ -45,6 +45,6 @@ func FuzzUnified(f *testing.F) {
 		if a.String() != before || b.String() != after {
 			t.Fatalf("%q -> %q: rebuilt %q and %q", before, after, a.String(), b.String())
 		}
-		unified("f", before, after)
+		Unified("f", before, after)
 	})
 }
