@@ -26,6 +26,22 @@ func ClassOf(text string) rouse.Class {
 	return phrases[best].class
 }
 
+// ClassOfCode is the class of a failure of which only a code is known: an HTTP
+// status, or -32000, with which agents ask for a login. ClassNone is any other.
+func ClassOfCode(code int) rouse.Class {
+	switch {
+	case code == 401 || code == 403 || code == -32000:
+		return rouse.ClassAuth
+	case code == 402:
+		return rouse.ClassBilling
+	case code == 429:
+		return rouse.ClassRate
+	case code >= 500:
+		return rouse.ClassCapacity
+	}
+	return rouse.ClassNone
+}
+
 // phrases are what the classes are known by, strongest first: a usage limit
 // that mentions billing is a usage limit. A phrase is lower case; in it
 //
