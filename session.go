@@ -32,6 +32,9 @@ type Session struct {
 	Metadata   json.RawMessage  `json:"metadata,omitempty"`
 	// Engine is "native" or an agent's name; chosen at creation.
 	Engine string `json:"engine"`
+	// Resume is the agents' own ids of this session, by engine: where a later
+	// conversation goes on.
+	Resume map[string]string `json:"resume,omitempty"`
 	// Orchestrator is the session that launched this one and may prompt,
 	// cancel and rescue it; empty when a person did.
 	Orchestrator string `json:"orchestrator,omitempty"`

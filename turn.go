@@ -176,6 +176,9 @@ type Prompt struct {
 	Tools      map[string]bool
 	Format     json.RawMessage
 	Unattended bool
+	// Rules are the session's own permission rules and what people allowed
+	// "always" in its directory; they come after the agent's, so they win.
+	Rules []PermissionRule
 	// Kind asks for an answer, a summary of the transcript (TurnCompact), or
 	// runs Command in the bash tool without asking anybody (TurnShell).
 	Kind    TurnKind

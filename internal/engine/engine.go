@@ -48,6 +48,19 @@ type Conversation interface {
 // ErrUnsupported is Probe's answer where there is no harmless request.
 var ErrUnsupported = errors.New("engine: probe unsupported")
 
+// LaunchError is why a conversation could not be opened, where more is known
+// than a message: its Failure becomes the turn's.
+type LaunchError struct {
+	Failure rouse.Failure
+	Err     error // for the log
+}
+
+// Error is the failure's message, which is safe to show.
+func (e *LaunchError) Error() string { return e.Failure.Message }
+
+// Unwrap gives the cause.
+func (e *LaunchError) Unwrap() error { return e.Err }
+
 // Spec is what a conversation is opened with.
 type Spec struct {
 	Session   rouse.Session
@@ -56,9 +69,6 @@ type Spec struct {
 	Model     rouse.ModelRef
 	// Resume is the engine's own session id of an earlier conversation.
 	Resume string
-	// Rules are the session's own permission rules and what people allowed
-	// "always" in its directory; they come after the agent's, so they win.
-	Rules []rouse.PermissionRule
 	// Env is given to processes that the engine starts for the session:
 	// ROUSE_SERVER, ROUSE_TOKEN, ROUSE_SESSION.
 	Env []string
@@ -70,6 +80,9 @@ type Info struct {
 	PID            int    // 0: no process of its own
 	ModelConfirmed string // "true", "false", "unknown"
 	Diagnostics    string // "supported", "unsupported"
+	// Idle is how long the conversation is worth keeping between prompts; 0 is
+	// the lane's own measure.
+	Idle time.Duration
 }
 
 // Sink takes what an engine reports. Update may block for back-pressure until
@@ -182,6 +195,7 @@ type Diagnostic struct {
 	Failure  rouse.Failure
 	Terminal bool
 	Reason   string // why it was ignored, where it was
+	Count    int    // how many ignored lines it stands for; 0 is one
 }
 
 // History is a replayed update of an earlier turn: never progress.

@@ -63,10 +63,7 @@ type lane struct {
 
 // convKey is what a conversation was opened with; another value needs a new
 // one.
-type convKey struct {
-	engine, directory, agent string
-	rules                    int
-}
+type convKey struct{ engine, directory, agent string }
 
 func newLane(l *Lanes, id string) *lane {
 	stopped := func() *time.Timer { t := time.NewTimer(time.Hour); t.Stop(); return t }
@@ -99,7 +96,7 @@ func (ln *lane) run() {
 			if ln.turn == nil && ln.draining == nil && ln.l.retire(ln) {
 				return
 			}
-			ln.idle.Reset(ln.l.Linger)
+			ln.idle.Reset(ln.linger())
 		case <-ctx.Done():
 			ln.shutdown()
 			return
@@ -117,7 +114,9 @@ func (ln *lane) handle(m any) {
 		}
 	case opened:
 		ln.conv = m.conv
+		ln.keepResume()
 	case returned:
+		ln.keepResume()
 		ln.fold(ln.sink.take())
 		ln.promptReturned(m)
 	case cancelled:
@@ -142,7 +141,7 @@ func (ln *lane) next() {
 		return
 	}
 	if !ln.l.hold.take() {
-		ln.idle.Reset(ln.l.Linger)
+		ln.idle.Reset(ln.linger())
 		return
 	}
 	if !ln.l.slots.take(ln) {
@@ -153,7 +152,7 @@ func (ln *lane) next() {
 	if wall != nil {
 		ln.giveBack()
 		ln.refuse(t.ID, wall)
-		ln.idle.Reset(ln.l.Linger)
+		ln.idle.Reset(ln.linger())
 		return
 	}
 	if err != nil || t == nil {
@@ -162,7 +161,7 @@ func (ln *lane) next() {
 			err = nil // the session was deleted
 		}
 		ln.storeFailed(err)
-		ln.idle.Reset(ln.l.Linger)
+		ln.idle.Reset(ln.linger())
 		return
 	}
 	ln.idle.Stop()
@@ -191,19 +190,18 @@ func (ln *lane) dispatch(t *rouse.Turn, s *rouse.Session, parts []rouse.Part) {
 	if ln.l.EngineOf != nil {
 		s.Engine = cmp.Or(ln.l.EngineOf(t.Model), s.Engine)
 	}
-	key := convKey{s.Engine, s.Directory, t.Agent, len(grants) + len(s.Permission)}
+	key := convKey{s.Engine, s.Directory, t.Agent}
 	if ln.conv != nil && ln.convSpec != key {
 		ln.dropConversation()
 	}
 	ln.convSpec = key
-	spec := engine.Spec{Session: *s, Directory: s.Directory, Agent: t.Agent, Model: t.Model,
-		Rules: append(grants, s.Permission...)}
+	spec := engine.Spec{Session: *s, Directory: s.Directory, Agent: t.Agent, Model: t.Model, Resume: s.Resume[s.Engine]}
 	if ln.l.Env != nil {
 		spec.Env = ln.l.Env(s.ID)
 	}
 	prompt := rouse.Prompt{SessionID: s.ID, TurnID: t.ID, Generation: t.Generation, MessageID: t.UserMessage, Parts: parts,
 		Agent: t.Agent, Model: t.Model, System: t.System, Tools: t.Tools, Format: t.Format, Unattended: t.Unattended,
-		Kind: t.Kind, Command: t.Command}
+		Kind: t.Kind, Command: t.Command, Rules: append(grants, s.Permission...)}
 	ln.answers.Go(func() { ln.prompt(a, ln.conv, spec, prompt) })
 	ln.flush.Reset(flushEvery)
 }
@@ -231,15 +229,6 @@ func (ln *lane) prompt(a *active, conv engine.Conversation, spec engine.Spec, p 
 		return
 	}
 	ln.box.put(returned{p.Generation, conv.Prompt(a.ctx, p)})
-}
-
-func launchFailed(err error) engine.Outcome {
-	msg := rouse.SafeMessage(err)
-	if msg == "" {
-		msg = "the engine could not be started"
-	}
-	return engine.Outcome{State: rouse.TurnFailed, Finish: "error", Evidence: "open failed", Failure: &rouse.Failure{
-		Class: rouse.ClassNone, Code: rouse.CodeLaunch, Message: rouse.Clip(msg, 2000), Source: "process"}}
 }
 
 // promptReturned takes the engine's word for the end, or notes that a settled

@@ -271,7 +271,7 @@ func (s *sink) diagnosed(d engine.Diagnostic) {
 		if next.Ignored == nil {
 			next.Ignored = map[string]int{}
 		}
-		next.Ignored[d.Reason]++
+		next.Ignored[d.Reason] += max(1, d.Count)
 	} else if d.Failure.Class != "" {
 		next.LastClass = d.Failure.Class
 	}

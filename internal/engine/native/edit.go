@@ -3,6 +3,8 @@ package native
 import (
 	"fmt"
 	"strings"
+
+	"rouse/internal/linediff"
 )
 
 var editTool = tool{

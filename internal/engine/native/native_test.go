@@ -29,6 +29,7 @@ type bench struct {
 	deps   *Deps
 	dir    string
 	spec   engine.Spec
+	rules  []rouse.PermissionRule // of every prompt
 	client *provider.Client
 	sink   *enginetest.Recorder
 
@@ -101,7 +102,7 @@ func (b *bench) said() []string {
 
 // prompt makes a prompt of a drill model and puts it into the transcript.
 func (b *bench) prompt(model, text string, generation uint64) rouse.Prompt {
-	p := rouse.Prompt{SessionID: b.spec.Session.ID, TurnID: fmt.Sprintf("trn_%s_%d", b.spec.Session.ID, generation), Generation: generation,
+	p := rouse.Prompt{SessionID: b.spec.Session.ID, TurnID: fmt.Sprintf("trn_%s_%d", b.spec.Session.ID, generation), Generation: generation, Rules: b.rules,
 		MessageID: fmt.Sprintf("msg_%d", generation), Agent: "builder", Model: rouse.ModelRef{Provider: "drill", Model: model},
 		Parts: []rouse.Part{{Kind: rouse.TextPart, Text: text}}}
 	b.mu.Lock()

@@ -40,9 +40,9 @@ type wish struct {
 func (t *turn) rules() []rouse.PermissionRule {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()
-	out := make([]rouse.PermissionRule, 0, len(t.agent.Rules)+len(t.c.spec.Rules)+len(t.c.granted))
+	out := make([]rouse.PermissionRule, 0, len(t.agent.Rules)+len(t.p.Rules)+len(t.c.granted))
 	out = append(out, t.agent.Rules...)
-	out = append(out, t.c.spec.Rules...)
+	out = append(out, t.p.Rules...)
 	return append(out, t.c.granted...)
 }
 

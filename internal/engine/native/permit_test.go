@@ -53,7 +53,7 @@ func TestPermissionReplies(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
-			b.spec.Rules = []rouse.PermissionRule{rule("bash", "*", rouse.Ask)}
+			b.rules = []rouse.PermissionRule{rule("bash", "*", rouse.Ask)}
 			out, req := b.asking(t, b.prompt(drill.Tool, "hi", 1), c.reply)
 			if out.State != rouse.TurnCompleted || b.story() != c.story {
 				t.Errorf("%+v\n got %s\nwant %s", out, b.story(), c.story)
@@ -72,7 +72,7 @@ func TestPermissionReplies(t *testing.T) {
 // conversation, and an open request that it covers is let go.
 func TestAlways(t *testing.T) {
 	b := newBench(t)
-	b.spec.Rules = []rouse.PermissionRule{rule("bash", "*", rouse.Ask)}
+	b.rules = []rouse.PermissionRule{rule("bash", "*", rouse.Ask)}
 	c := b.open(t)
 	for g := uint64(1); g <= 2; g++ {
 		done := make(chan engine.Outcome, 1)
@@ -108,7 +108,7 @@ func TestDeny(t *testing.T) {
 		{"the last rule wins", "rm x", []rouse.PermissionRule{rule("bash", "*", rouse.Deny), rule("bash", "rm *", rouse.Allow)}, false},
 	} {
 		b := newBench(t)
-		b.spec.Rules = c.rules
+		b.rules = c.rules
 		in, _ := json.Marshal(obj{"command": c.cmd})
 		out := b.run(t, b.prompt(drill.Tool, "[[drill tool=bash input='"+string(in)+"']]", 1))
 		end := b.ended(t)
@@ -121,7 +121,7 @@ func TestDeny(t *testing.T) {
 // TestNotOffered: a tool that is denied whatever it does is not offered.
 func TestNotOffered(t *testing.T) {
 	b := newBench(t)
-	b.spec.Rules = []rouse.PermissionRule{rule("question", "*", rouse.Deny)}
+	b.rules = []rouse.PermissionRule{rule("question", "*", rouse.Deny)}
 	out := b.run(t, b.prompt(drill.Question, "hi", 1))
 	if out.State != rouse.TurnCompleted || strings.Contains(b.story(), "question") {
 		t.Errorf("%+v: %s", out, b.story())

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"rouse/internal/linediff"
 )
 
 var writeTool = tool{
@@ -70,7 +72,7 @@ func (k *call) before(path string) (old string, exists bool, err error) {
 }
 
 // change asks for a change of a file.
-func (k *call) change(path string, d diff) error {
+func (k *call) change(path string, d linediff.Diff) error {
 	err := k.permit(wish{permission: "edit", patterns: []string{k.t.relative(path)}, always: []string{"*"},
 		metadata: map[string]any{"filepath": path, "diff": d.Text}})
 	if err == nil {
