@@ -1,0 +1,146 @@
+// Package acp is the engine of agent programs that speak the Agent Client
+// Protocol over their standard streams.
+//
+// A host is one running process: its connection, its stderr, its exit. A
+// Conversation is one session in it, and answers for its whole life, whatever
+// becomes of the process: one that died is started again and the session is
+// resumed. Every prompt has a judge (package judge) that is told all that is
+// seen, stamped by whoever read it; what the judge decides is the Outcome. What
+// is peculiar to one agent stands in agent_<name>.go.
+package acp
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"rouse"
+	"rouse/internal/engine"
+)
+
+// Options are what all agents of a server share. The zero value works.
+type Options struct {
+	// Version is told to agents as the client's.
+	Version string
+	// Env is added to every process: the mark by which a later server finds
+	// what a killed one left.
+	Env []string
+	// Idle is how long a conversation without a prompt keeps its process;
+	// default 10 min.
+	Idle time.Duration
+	// Start bounds initialize and the opening of a session; default 90 s (39 s
+	// were seen on a loaded machine).
+	Start time.Duration
+	// Grace is how long a failed attempt may stay without progress before the
+	// turn fails; default 30 s.
+	Grace time.Duration
+	// Now stamps what is read; default time.Now. A replay gives recorded times.
+	Now func() time.Time
+	// Tap hears each line of a process after it was dealt with; nil is nobody.
+	Tap func(Tapped)
+	Log *slog.Logger
+
+	recorded bool // Now gives recorded times: those of records are not held against it
+}
+
+// Tapped is a line that was read and dealt with. Line must not be kept.
+type Tapped struct {
+	Stderr bool
+	Line   []byte
+}
+
+func (o Options) orDefault() Options {
+	o.Version = cmp.Or(o.Version, "dev")
+	o.Idle = cmp.Or(o.Idle, 10*time.Minute)
+	o.Start = cmp.Or(o.Start, 90*time.Second)
+	o.Grace = cmp.Or(o.Grace, 30*time.Second)
+	if o.recorded = o.Now != nil; !o.recorded {
+		o.Now = time.Now
+	}
+	if o.Tap == nil {
+		o.Tap = func(Tapped) {}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Engine runs one agent program.
+type Engine struct {
+	agent Agent
+	opt   Options
+
+	mu     sync.Mutex
+	shared *host // the process of a shared agent; nil when none runs
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// New makes the engine of an agent. Nothing is started before Open.
+func New(agent Agent, opt Options) *Engine { return &Engine{agent: agent, opt: opt.orDefault()} }
+
+// Open starts the agent and opens or resumes a session in it. An error is a
+// *engine.LaunchError: what failed, in words for a person.
+func (e *Engine) Open(ctx context.Context, spec engine.Spec, sink engine.Sink) (engine.Conversation, error) {
+	c, err := e.OpenConversation(ctx, spec, sink)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// OpenConversation is Open with the concrete type, for who wants to see the
+// evidence of a prompt.
+func (e *Engine) OpenConversation(ctx context.Context, spec engine.Spec, sink engine.Sink) (*Conversation, error) {
+	if info, err := os.Stat(spec.Directory); err != nil || !info.IsDir() {
+		// Agents open sessions in folders that are not there (opencode 1.18.33).
+		return nil, &engine.LaunchError{Failure: rouse.Failure{Code: rouse.CodeLaunch, Source: sourceProcess,
+			Message: "the session's directory does not exist any more"}}
+	}
+	c := newConversation(e, spec, sink)
+	if err := c.connect(ctx); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// attach gives the process for a conversation: a new one, or the shared one.
+func (e *Engine) attach(ctx context.Context, spec *engine.Spec) (*host, error) {
+	if !e.agent.Shared {
+		return e.start(ctx, spec.Directory, spec.Env)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock() // one start at a time; who comes meanwhile waits for it
+	if e.shared != nil && e.shared.alive() {
+		e.shared.users++
+		return e.shared, nil
+	}
+	h, err := e.start(ctx, "", nil)
+	if err == nil {
+		h.users = 1
+		e.shared = h
+	}
+	return h, err
+}
+
+// detach gives a process back; the last user's end is its end.
+func (e *Engine) detach(h *host) {
+	if e.agent.Shared {
+		e.mu.Lock()
+		h.users--
+		if h.users > 0 {
+			e.mu.Unlock()
+			return
+		}
+		if e.shared == h {
+			e.shared = nil
+		}
+		e.mu.Unlock()
+	}
+	h.close()
+}

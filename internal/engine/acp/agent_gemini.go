@@ -1,0 +1,25 @@
+package acp
+
+import (
+	"slices"
+
+	"rouse/internal/engine/acp/wire"
+)
+
+// gemini is Gemini CLI. With a key in the environment it wants to be told to
+// use it; it never answers a cancel while a permission is open, so those are
+// answered first (gemini 0.61.0; the engine does that for every agent).
+var gemini = Agent{
+	Name: "gemini", Title: "Gemini CLI", Type: "gemini",
+	Command: []string{"gemini", "--acp"},
+	Auth: func(getenv func(string) string, offered []wire.AuthMethod) string {
+		const withKey = "gemini-api-key"
+		if getenv("GEMINI_API_KEY") == "" || !slices.ContainsFunc(offered, func(m wire.AuthMethod) bool { return m.ID == withKey }) {
+			return ""
+		}
+		return withKey
+	},
+	Vendor:  "google",
+	Login:   "gemini",
+	Package: "@google/gemini-cli",
+}

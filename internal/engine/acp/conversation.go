@@ -1,0 +1,360 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"rouse"
+	"rouse/internal/diagnostics"
+	"rouse/internal/engine"
+	"rouse/internal/engine/acp/judge"
+	"rouse/internal/engine/acp/wire"
+)
+
+// Conversation is one session of an agent.
+type Conversation struct {
+	e    *Engine
+	spec engine.Spec
+	q    *queue
+	stop context.CancelFunc // of the queue
+	pump sync.WaitGroup
+
+	// opening is held while a process is started or a session opened.
+	opening sync.Mutex
+
+	mu      sync.Mutex
+	h       *host // nil between processes
+	id      string
+	session wire.Session // as it was opened, with the options as they are now
+	model   string       // in force, as far as is known
+	said    string       // model_confirmed
+	history bool         // a load replays earlier turns
+	turns   []*turn      // prompts that are open, oldest first
+	last    *turn        // the latest that ended: a late diagnostic may enrich it
+	tools   map[string]*toolCall
+	asks    map[string]*ask // by our request id
+	compact bool            // the agent has a command of that name
+	ignored ignored
+	lost    string // to be said with the next prompt: why earlier turns are unknown
+	closed  bool
+	// shellEnd ends a command of a person's own; nil when none runs.
+	shellEnd context.CancelCauseFunc
+}
+
+// turn is one prompt that was sent.
+type turn struct {
+	p       rouse.Prompt
+	judge   *judge.Turn
+	rpc     int64
+	bell    chan struct{} // 1 slot: something changed
+	told    bool          // its end was told as a diagnostic while the prompt is open
+	ended   bool          // the agent answered, or is gone
+	stopped bool          // by force
+	retries int
+	resting bool // a retry is shown
+	answer  *wire.Message
+	exit    string
+}
+
+func (t *turn) ring() {
+	select {
+	case t.bell <- struct{}{}:
+	default:
+	}
+}
+
+func newConversation(e *Engine, spec engine.Spec, sink engine.Sink) *Conversation {
+	ctx, stop := context.WithCancel(context.Background())
+	c := &Conversation{e: e, spec: spec, q: newQueue(sink), stop: stop, said: "unknown",
+		tools: map[string]*toolCall{}, asks: map[string]*ask{}}
+	c.pump.Go(func() { c.q.run(ctx) })
+	return c
+}
+
+// prompts is how many are open here.
+func (c *Conversation) prompts() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, t := range c.turns {
+		if !t.ended {
+			n++
+		}
+	}
+	return n
+}
+
+// receive takes a message of this session, on the reader's goroutine.
+func (c *Conversation) receive(at time.Time, m *wire.Message, size int) {
+	c.mu.Lock()
+	if c.history { // earlier turns: nobody's progress, and they are stored
+		c.mu.Unlock()
+		return
+	}
+	genuine := false
+	for _, t := range c.turns {
+		genuine = t.judge.Agent(at, m) == judge.Genuine || genuine
+	}
+	t := c.current()
+	bodies := c.translate(t, m, at)
+	var updates []engine.Update
+	if t != nil {
+		if genuine && t.resting {
+			t.resting = false
+			updates = append(updates, engine.Update{Generation: t.p.Generation, At: at, Body: engine.Resumed{}})
+		}
+		if len(bodies) == 0 {
+			bodies = []engine.Body{engine.Noise{Kind: kindOf(m)}}
+		}
+		for i, b := range bodies {
+			u := engine.Update{Generation: t.p.Generation, At: at, Genuine: genuine && shows(b), Body: b}
+			if i == 0 {
+				u.Bytes = size
+			}
+			updates = append(updates, u)
+		}
+	} else {
+		for _, b := range bodies {
+			if title, ok := b.(engine.TitleSuggested); ok {
+				updates = append(updates, engine.Update{At: at, Body: title})
+			}
+		}
+	}
+	c.ringDecided()
+	c.mu.Unlock()
+	for i := range updates {
+		c.q.add(updates[i])
+	}
+}
+
+// current is the prompt whose updates come now: the newest.
+func (c *Conversation) current() *turn {
+	if n := len(c.turns); n > 0 {
+		return c.turns[n-1]
+	}
+	return nil
+}
+
+// ringDecided wakes the prompts that a message may have decided or given a
+// deadline.
+func (c *Conversation) ringDecided() {
+	for _, t := range c.turns {
+		if t.judge.Verdict().Outcome != judge.Open || !t.judge.Deadline().IsZero() {
+			t.ring()
+		}
+	}
+}
+
+// answered takes the answer to a prompt, or nil when the process ended without
+// one; on the reader's goroutine.
+func (c *Conversation) answered(t *turn, at time.Time, m *wire.Message) {
+	if m == nil {
+		return // exited tells
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, other := range c.turns {
+		other.judge.Agent(at, m)
+	}
+	t.ended, t.answer = true, m
+	t.ring()
+}
+
+// exited is told once when the process is gone.
+func (c *Conversation) exited(h *host, at time.Time) {
+	reason := h.p.Exit()
+	c.mu.Lock()
+	var updates []engine.Update
+	for _, t := range c.turns {
+		t.judge.Exit(at)
+		t.ended, t.exit = true, reason.Reason()
+		updates = append(updates, engine.Update{Generation: t.p.Generation, At: at, Body: engine.Exit{Reason: reason.Reason(), Killed: reason.Killed}})
+	}
+	clear(c.asks)
+	c.mu.Unlock()
+	for i := range updates {
+		c.q.add(updates[i])
+	}
+	c.mu.Lock()
+	for _, t := range c.turns {
+		t.ring()
+	}
+	c.mu.Unlock()
+}
+
+// write sends a line of a prompt's own and tells the judges of it.
+func (c *Conversation) write(h *host, line []byte) error {
+	m, err := wire.Parse(line[:len(line)-1])
+	if err != nil {
+		return rouse.Wrap("acp: write", err)
+	}
+	at := c.e.opt.Now()
+	c.mu.Lock()
+	for _, t := range c.turns {
+		t.judge.Client(at, m)
+	}
+	c.mu.Unlock()
+	return h.conn.send(line)
+}
+
+// Answer gives a person's reply to a permission that the agent asked for.
+func (c *Conversation) Answer(_ context.Context, requestID string, r rouse.Reply) error {
+	c.mu.Lock()
+	a := c.asks[requestID]
+	h := c.h
+	delete(c.asks, requestID)
+	c.mu.Unlock()
+	if a == nil || h == nil {
+		return rouse.Errorf(rouse.NotFound, "acp: answer", "request %s is not open", rouse.Clip(requestID, 64))
+	}
+	return c.write(h, a.line(r))
+}
+
+// Cancel asks the agent to end its prompt. Open permissions are answered first:
+// an agent may wait for them for ever (gemini 0.61.0).
+func (c *Conversation) Cancel(context.Context) error {
+	c.mu.Lock()
+	h, id, open := c.h, c.id, len(c.turns) > 0
+	asks := c.asks
+	c.asks = map[string]*ask{}
+	c.endShell()
+	c.mu.Unlock()
+	if h == nil || !open {
+		return nil
+	}
+	for _, a := range asks {
+		if err := c.write(h, a.line(rouse.Reply{Verb: rouse.ReplyCancelled})); err != nil {
+			return err
+		}
+	}
+	return c.write(h, wire.Cancel(id))
+}
+
+// Stop ends the prompt by ending the agent's process. In a shared process that
+// ends the turns of the other sessions too: they are told.
+func (c *Conversation) Stop(ctx context.Context) error {
+	c.mu.Lock()
+	h, open := c.h, len(c.turns) > 0
+	for _, t := range c.turns {
+		t.stopped = true
+	}
+	c.endShell()
+	c.mu.Unlock()
+	if h != nil && open {
+		h.kill(ctx)
+	}
+	return nil
+}
+
+// endShell ends a command of a person's own.
+func (c *Conversation) endShell() {
+	if c.shellEnd != nil {
+		c.shellEnd(errEnded)
+	}
+}
+
+var errEnded = rouse.Errorf(rouse.Conflict, "acp: shell", "the command was ended")
+
+// Probe asks for the list of sessions, which changes nothing, where the agent
+// offers it.
+func (c *Conversation) Probe(ctx context.Context) error {
+	c.mu.Lock()
+	h := c.h
+	c.mu.Unlock()
+	if h == nil || !bool(h.hello.Capabilities.Session.List) {
+		return engine.ErrUnsupported
+	}
+	_, err := h.conn.call(ctx, wire.MethodList, func(id int64) []byte { return wire.ListSessions(id, c.spec.Directory) })
+	if _, ok := refused(err); ok {
+		return nil // it answers
+	}
+	return err
+}
+
+// Info describes the conversation as it is now.
+func (c *Conversation) Info() engine.Info {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	info := engine.Info{EngineSession: c.id, ModelConfirmed: c.said, Diagnostics: "unsupported", Idle: c.e.opt.Idle}
+	if c.h != nil {
+		info.PID = c.h.p.PID()
+		if c.h.diagnostics {
+			info.Diagnostics = "supported"
+		}
+	}
+	return info
+}
+
+// Close ends the conversation and its process, or its part of a shared one.
+func (c *Conversation) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	for _, t := range c.turns {
+		t.stopped = true
+		t.ring()
+	}
+	c.endShell()
+	h, id := c.h, c.id
+	c.h = nil
+	c.mu.Unlock()
+	c.stop()
+	c.q.close()
+	c.pump.Wait()
+	if h != nil {
+		c.part(h, id)
+	}
+	return nil
+}
+
+// part leaves a process.
+func (c *Conversation) part(h *host, id string) {
+	if c.e.agent.Shared && h.alive() && bool(h.hello.Capabilities.Session.Close) {
+		ctx, cancel := context.WithTimeout(context.Background(), exitWait)
+		defer cancel()
+		_, _ = h.conn.call(ctx, wire.MethodClose, func(n int64) []byte { return wire.CloseSession(n, id) }) // as good as it gets
+	}
+	h.leave(id, c)
+	c.e.detach(h)
+}
+
+// Evidence is what the judge of a prompt has seen so far; ok is false for a
+// generation that is neither open nor the last.
+func (c *Conversation) Evidence(generation uint64) (v judge.Verdict, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.turns {
+		if t.p.Generation == generation {
+			return t.judge.Verdict(), true
+		}
+	}
+	if c.last != nil && c.last.p.Generation == generation {
+		return c.last.judge.Verdict(), true
+	}
+	return judge.Verdict{}, false
+}
+
+// diagnosed takes a record of the process's stderr. prompts is how many are
+// open in the whole process.
+func (c *Conversation) diagnosed(at time.Time, rec diagnostics.Record, prompts int) {
+	c.mu.Lock()
+	updates := c.diagnose(at, rec, prompts)
+	c.ringDecided()
+	c.mu.Unlock()
+	for i := range updates {
+		c.q.add(updates[i])
+	}
+}
+
+func metadata(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return b
+}

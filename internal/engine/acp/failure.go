@@ -1,0 +1,158 @@
+package acp
+
+import (
+	"encoding/json"
+	"time"
+
+	"rouse"
+	"rouse/internal/diagnostics"
+	"rouse/internal/engine/acp/judge"
+	"rouse/internal/engine/acp/wire"
+	"rouse/internal/limits"
+)
+
+// Sources of a failure.
+const (
+	sourceACP     = "acp_error"
+	sourceText    = "agent_text"
+	sourceStderr  = "opencode_stderr"
+	sourceProcess = "process"
+)
+
+// failureOf is what a judged end says of the failure; nil for an end that is
+// none. What the agent said is sanitized here, whatever way it came.
+func (e *Engine) failureOf(t *turn, v judge.Verdict) *rouse.Failure {
+	if v.Outcome != judge.Failed {
+		return nil
+	}
+	var f *rouse.Failure
+	switch v.Evidence {
+	case judge.EvidenceRPC:
+		f = e.rpcFailure(v.Error, v.DecidedAt)
+	case judge.EvidenceStderr:
+		f = e.stderrFailure(v.Finding)
+	case judge.EvidenceExit:
+		f = &rouse.Failure{Code: rouse.CodeExited, Source: sourceProcess,
+			Message: e.agent.Title + " ended in the middle of the turn (" + orElse(t.exit, "its process is gone") + ")"}
+	case judge.EvidenceEmpty:
+		f = &rouse.Failure{Source: sourceACP, Message: e.agent.Title + " ended the turn without an answer and without asking its model"}
+	default:
+		f = e.textFailure(v.Text, v.DecidedAt)
+		if f.Message == "" {
+			f.Message = e.agent.Title + " ended the turn without success (" + orElse(v.StopReason, string(v.Evidence)) + ")"
+		}
+	}
+	f.Class = v.Class
+	if f.Code == "" {
+		f.Code = rouse.CodeOf(f.Class)
+	}
+	if f.Provider == "" {
+		f.Provider = e.agent.Vendor
+	}
+	f.Retryable = f.Class == rouse.ClassRate || f.Class == rouse.ClassCapacity || f.Class == rouse.ClassNetwork
+	return f
+}
+
+// rpcFailure reads an error answer. The link comes from its data alone: message
+// and texts are never scanned for one.
+func (e *Engine) rpcFailure(re *wire.Error, at time.Time) *rouse.Failure {
+	event := metadata(rawObject{"code": metadata(re.Code), "message": metadata(re.Message), "data": orNull(re.Data)})
+	f := e.classified(limits.Evidence{Channel: limits.ACPError, Event: event}, at)
+	f.Source = sourceACP
+	if f.Message == "" {
+		f.Message = diagnostics.Sanitize(rpcText(re))
+	}
+	for _, key := range []string{"remediation_url", "action_url"} {
+		if link := wire.Text(wire.At(re.Data, key)); f.RemediationURL == "" && diagnostics.LinkAllowed(link) {
+			f.RemediationURL = link
+		}
+	}
+	return f
+}
+
+// rpcText is an error's message with what its data adds: agents put "Internal
+// error" into the one and the reason into the other.
+func rpcText(re *wire.Error) string {
+	for _, key := range []string{"message", "details", "detail", "reason"} {
+		if more := wire.Text(wire.At(re.Data, key)); more != "" {
+			return more
+		}
+	}
+	return re.Message
+}
+
+// textFailure reads the agent's own text in a trusted position.
+func (e *Engine) textFailure(text string, at time.Time) *rouse.Failure {
+	f := e.classified(limits.Evidence{Channel: limits.Text, Text: text, Trusted: true}, at)
+	f.Source = sourceText
+	if f.Message == "" {
+		f.Message = diagnostics.Sanitize(text)
+	}
+	return f
+}
+
+// stderrFailure takes OpenCode's record as diagnostics read it, and nothing
+// more.
+func (e *Engine) stderrFailure(d *diagnostics.Finding) *rouse.Failure {
+	if d == nil {
+		return &rouse.Failure{Source: sourceStderr}
+	}
+	f := &rouse.Failure{Class: d.Class, Source: sourceStderr, Provider: d.Provider, Model: d.Model, Message: d.Message,
+		ResetAt: d.ResetAt, RemediationURL: d.RemediationURL}
+	if !d.ResetAt.IsZero() {
+		f.ResetSource, f.Confidence = "message_duration", "medium"
+	}
+	return f
+}
+
+// classified is what limits make of an agent's own words.
+func (e *Engine) classified(ev limits.Evidence, at time.Time) *rouse.Failure {
+	ev.Provider, ev.Agent, ev.At = e.agent.Vendor, e.agent.Name, at
+	if zone := at.Location().String(); zone != "Local" && zone != "" {
+		ev.HostZone = zone
+	}
+	d := limits.Classify(ev)
+	f := &rouse.Failure{Class: d.Class, Message: d.Message, ResetAt: d.ResetAt, ResetSource: d.ResetSource, LimitName: d.LimitName,
+		Model: d.Model, LimitModel: d.Model}
+	if f.Class != rouse.ClassNone {
+		f.Confidence = d.Confidence
+	}
+	return f
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+// finishOf is the reason of an end that is none of an error.
+func finishOf(v judge.Verdict) string {
+	switch v.StopReason {
+	case "max_tokens":
+		return "length"
+	case "max_turn_requests":
+		return "max_turn_requests"
+	}
+	return "stop"
+}
+
+// usageOf is what the answer says of tokens. Copilot counts the whole session
+// (copilot 1.0.102); the lane adds turns up, so its figures are too high there.
+func usageOf(answer *wire.Message) (u rouse.Usage) {
+	if answer == nil || answer.Result == nil {
+		return u
+	}
+	res, err := wire.Decode[wire.PromptResult](answer.Result)
+	if err != nil {
+		return u
+	}
+	tokens, ok := res.Tokens()
+	if !ok {
+		return u
+	}
+	u.Tokens = rouse.Tokens{Input: tokens.Input, Output: tokens.Output, Reasoning: tokens.Thought,
+		CacheRead: tokens.CachedRead, CacheWrite: tokens.CachedWrite}
+	return u
+}

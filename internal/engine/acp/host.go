@@ -1,0 +1,288 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"rouse"
+	"rouse/internal/diagnostics"
+	"rouse/internal/engine"
+	"rouse/internal/engine/acp/wire"
+	"rouse/internal/proc"
+)
+
+// host is one process of an agent, initialized, with the sessions in it.
+type host struct {
+	agent Agent
+	opt   Options
+	p     *proc.Process
+	conn  *conn
+	// hello is what the agent said of itself.
+	hello wire.Initialize
+	// diagnostics says that it was started with its diagnostic arguments.
+	diagnostics bool
+	users       int // of a shared process; under the engine's lock
+
+	mu    sync.Mutex
+	convs map[string]*Conversation // by the agent's session id
+	gone  chan struct{}            // closed when it ended and all that it wrote was read
+	tail  []string                 // its last words on stderr, for a launch that fails
+}
+
+// start launches the agent and initializes it. Where the diagnostic arguments
+// are what it exits on, it is started once more without.
+func (e *Engine) start(ctx context.Context, dir string, env []string) (*host, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, e.opt.Start, errSilent)
+	defer cancel()
+	h, err := e.launch(ctx, dir, env, len(e.agent.Diagnostics) > 0)
+	if err != nil && len(e.agent.Diagnostics) > 0 && errors.Is(err, errExited) && ctx.Err() == nil {
+		e.opt.Log.Info("acp.diagnostics", "agent", e.agent.Name, "supported", false)
+		h, err = e.launch(ctx, dir, env, false)
+	}
+	return h, err
+}
+
+var (
+	errSilent = rouse.Errorf(rouse.Upstream, "acp: start", "it did not answer in time")
+	errExited = errors.New("acp: the agent exited before it was ready")
+)
+
+func (e *Engine) launch(ctx context.Context, dir string, env []string, diagnostic bool) (*host, error) {
+	p, err := proc.Start(proc.Command{Dir: dir, Argv: e.agent.argv(diagnostic),
+		Env: slices.Concat(e.agent.environment(os.Getenv), e.opt.Env, env)})
+	if err != nil {
+		return nil, e.launchError("could not be started: "+rouse.SafeMessage(err), "", err)
+	}
+	h := &host{agent: e.agent, opt: e.opt, p: p, conn: newConn(p.Stdin, e.opt.Now), diagnostics: diagnostic,
+		convs: map[string]*Conversation{}, gone: make(chan struct{})}
+	go h.serve()
+	m, err := h.conn.call(ctx, wire.MethodInitialize, func(id int64) []byte {
+		return wire.Hello(id, "rouse", e.opt.Version, e.agent.Meta)
+	})
+	if err == nil {
+		h.hello, err = wire.Decode[wire.Initialize](m.Result)
+	}
+	if err != nil {
+		return nil, h.failed(e, "initialize", err)
+	}
+	if method := h.loginMethod(); method != "" {
+		if _, err := h.conn.call(ctx, wire.MethodAuthenticate, func(id int64) []byte { return wire.Authenticate(id, method) }); err != nil {
+			return nil, h.failed(e, "authenticate", err)
+		}
+	}
+	return h, nil
+}
+
+func (h *host) loginMethod() string {
+	if h.agent.Auth == nil {
+		return ""
+	}
+	return h.agent.Auth(os.Getenv, h.hello.AuthMethods)
+}
+
+// serve reads both streams to their end and then tells everybody that the
+// process is gone. It owns the process.
+func (h *host) serve() {
+	out, errs := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(out)
+		h.conn.read(h.p.Stdout, h.deliver, func(line []byte) { h.opt.Tap(Tapped{Line: line}) })
+	}()
+	go func() {
+		defer close(errs)
+		h.listen(h.p.Stderr)
+	}()
+	<-h.p.Ended()
+	h.p.Drain(out, h.p.Stdout)
+	h.p.Drain(errs, h.p.Stderr)
+	h.mu.Lock()
+	convs := slices.Collect(maps.Values(h.convs))
+	clear(h.convs)
+	h.mu.Unlock()
+	at := h.opt.Now()
+	for _, c := range convs {
+		c.exited(h, at)
+	}
+	_ = h.p.Close()
+	close(h.gone)
+}
+
+// deliver hands a message to the session that it names; what names none, or one
+// that is not open here, is nobody's. Requests that are not served are refused,
+// so that no agent waits for ever.
+func (h *host) deliver(at time.Time, m *wire.Message, size int) {
+	h.mu.Lock()
+	c := h.convs[m.SessionID]
+	if c == nil && m.Method == wire.MethodCancelRequest && len(h.convs) == 1 {
+		for _, c = range h.convs { // it names a request, not a session
+		}
+	}
+	h.mu.Unlock()
+	if c != nil {
+		c.receive(at, m, size)
+	}
+	if m.IsRequest() && (m.Permission == nil || c == nil) {
+		_ = h.conn.send(wire.MethodNotFound(m.ID, m.Method)) // an agent that does not read is found out elsewhere
+	}
+}
+
+// listen reads stderr to its end, whatever is on it: the agent never waits for
+// us. Only the parsed record of a line goes on.
+func (h *host) listen(r io.Reader) {
+	var framer diagnostics.Framer
+	told := func(line diagnostics.Line) {
+		rec := diagnostics.Parse(line)
+		at := h.opt.Now()
+		h.mu.Lock()
+		convs := slices.Collect(maps.Values(h.convs))
+		h.remember(line.Text)
+		h.mu.Unlock()
+		prompts := 0
+		for _, c := range convs {
+			prompts += c.prompts()
+		}
+		for _, c := range convs {
+			c.diagnosed(at, rec, prompts)
+		}
+		h.opt.Tap(Tapped{Stderr: true, Line: line.Text})
+	}
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		framer.Feed(buf[:n], told)
+		if err != nil {
+			framer.Close(told)
+			return
+		}
+	}
+}
+
+// tailLines bounds what is kept of an agent's last words. They stay in memory,
+// and are shown, sanitized, only when the agent could not be started.
+const tailLines = 5
+
+func (h *host) remember(line []byte) {
+	if len(line) == 0 || len(line) > 4<<10 || h.tail == nil && len(h.convs) > 0 {
+		return
+	}
+	h.tail = append(h.tail, string(line))
+	if len(h.tail) > tailLines {
+		h.tail = h.tail[1:]
+	}
+}
+
+// join makes a session's messages go to c from now on.
+func (h *host) join(id string, c *Conversation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.convs[id] = c
+	h.tail = nil
+}
+
+// leave ends that.
+func (h *host) leave(id string, c *Conversation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.convs[id] == c {
+		delete(h.convs, id)
+	}
+}
+
+func (h *host) alive() bool {
+	select {
+	case <-h.p.Ended():
+		return false
+	default:
+		return true
+	}
+}
+
+// exitWait is how long an agent may take to end by itself when its input
+// closes: 0.05 to 2 s were measured, and codex-acp 0.16 never does.
+const exitWait = time.Second
+
+// close ends the process: asked first, then by force.
+func (h *host) close() {
+	_ = h.p.Stdin.Close()
+	limit := time.NewTimer(exitWait)
+	defer limit.Stop()
+	select {
+	case <-h.p.Ended():
+	case <-limit.C:
+		h.p.Kill(context.Background())
+	}
+	<-h.gone
+}
+
+// kill ends it by force and returns when it is gone, or ctx ends.
+func (h *host) kill(ctx context.Context) {
+	hurry, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	h.p.Kill(hurry)
+	select {
+	case <-h.gone:
+	case <-ctx.Done():
+	}
+}
+
+// failed turns an error of the start into words, and ends what was started.
+func (h *host) failed(e *Engine, step string, err error) error {
+	if errors.Is(err, errGone) || errors.Is(err, io.ErrClosedPipe) || !h.alive() {
+		h.p.Kill(context.Background())
+		<-h.gone
+		return errors.Join(errExited, e.launchError("exited before it was ready ("+h.p.Exit().Reason()+")", h.lastWords(), err))
+	}
+	defer func() {
+		h.p.Kill(context.Background())
+		<-h.gone
+	}()
+	if re, ok := refused(err); ok {
+		return e.refusedError(step, re)
+	}
+	if errors.Is(err, errSilent) || errors.Is(err, context.DeadlineExceeded) {
+		return e.launchError("did not answer "+step+" in time ("+e.opt.Start.String()+")", h.lastWords(), err)
+	}
+	return e.launchError("could not be spoken to", "", err)
+}
+
+// lastWords is the end of its stderr, sanitized.
+func (h *host) lastWords() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return diagnostics.Sanitize(strings.Join(h.tail, " "))
+}
+
+// launchError is a launch that failed, in the agent's own safe words.
+func (e *Engine) launchError(what, words string, cause error) error {
+	msg := e.agent.Title + " " + what
+	if words != "" {
+		msg += ": " + words
+	}
+	return &engine.LaunchError{Failure: rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeLaunch, Provider: e.agent.Name,
+		Message: rouse.Clip(msg, 2000), Source: sourceProcess}, Err: cause}
+}
+
+// refusedError is an agent's refusal of a step of the start.
+func (e *Engine) refusedError(step string, re *wire.Error) error {
+	f := e.rpcFailure(re, e.opt.Now())
+	f.Code = rouse.CodeLaunch
+	if re.Code == wire.CodeAuthRequired || f.Class == rouse.ClassAuth {
+		f.Class, f.Code = rouse.ClassAuth, rouse.CodeAuth
+		if e.agent.Login != "" {
+			f.Message = "log in with `" + e.agent.Login + "`: " + f.Message
+		}
+	}
+	f.Message = rouse.Clip(e.agent.Title+" refused "+step+": "+f.Message, 2000)
+	return &engine.LaunchError{Failure: *f}
+}
+
+// rawObject is a JSON object's fields.
+type rawObject map[string]json.RawMessage

@@ -1,0 +1,132 @@
+package acp
+
+import (
+	"encoding/json"
+	"time"
+
+	"rouse"
+	"rouse/internal/engine"
+	"rouse/internal/engine/acp/wire"
+)
+
+// ask is a permission that the agent waits for.
+type ask struct {
+	rpc     json.RawMessage
+	options []wire.Option
+}
+
+// permission asks a person, unless a rule decides.
+func (c *Conversation) permission(t *turn, m *wire.Message, at time.Time) []engine.Body {
+	w := &m.Permission.Tool
+	a := &ask{rpc: m.ID, options: m.Permission.Options}
+	var out []engine.Body
+	if w.ID != "" {
+		out = c.tool(w, nil) // gemini tells a call by nothing else
+	}
+	req := c.requestOf(t, w)
+	reply, decided := rouse.Reply{}, t == nil
+	if decided { // nobody's prompt: nothing may run
+		reply = rouse.Reply{Verb: rouse.ReplyCancelled}
+	} else {
+		reply, decided = byRule(t.p.Rules, req)
+	}
+	if decided {
+		if h := c.h; h != nil && !c.closed {
+			c.pump.Go(func() { c.reply(h, a, reply) }) // the reader must not wait for an agent that does not read
+		}
+		return out
+	}
+	req.ID, req.Asked = rouse.NewID(rouse.PermissionPrefix, at), at
+	c.asks[req.ID] = a
+	return append(out, engine.PermissionAsked{Request: req})
+}
+
+func (c *Conversation) requestOf(t *turn, w *wire.Tool) rouse.Request {
+	call := c.tools[w.ID]
+	if call == nil {
+		call = &toolCall{}
+		call.learn(w, nil)
+	}
+	name := toolNames[w.Kind]
+	if name == "" {
+		name = orElse(call.name, "tool")
+	}
+	subject := subjectOf(call)
+	req := rouse.Request{Kind: rouse.ForPermission, SessionID: c.spec.Session.ID, CallID: w.ID, Permission: name,
+		Patterns: []string{subject}, Always: []string{subject}, Metadata: call.metadata()}
+	if t != nil {
+		req.TurnID, req.Generation = t.p.TurnID, t.p.Generation
+	}
+	return req
+}
+
+// subjectOf is what a rule's pattern is held against: the command, the file,
+// the address, or else the title.
+func subjectOf(call *toolCall) string {
+	for _, key := range []string{"command", "filePath", "url", "pattern", "query"} {
+		if s := wire.Text(wire.At(call.input, key)); s != "" {
+			return s
+		}
+	}
+	return orElse(call.title, "*")
+}
+
+// byRule answers in a person's place where a rule says so.
+func byRule(rules []rouse.PermissionRule, req rouse.Request) (rouse.Reply, bool) {
+	switch rouse.Decide(rules, req.Permission, req.Patterns[0], rouse.Ask) {
+	case rouse.Allow:
+		return rouse.Reply{Verb: rouse.ReplyOnce, By: "rule"}, true
+	case rouse.Deny:
+		return rouse.Reply{Verb: rouse.ReplyReject, By: "rule"}, true
+	}
+	return rouse.Reply{}, false
+}
+
+// reply answers the agent outside the reader.
+func (c *Conversation) reply(h *host, a *ask, r rouse.Reply) {
+	if err := c.write(h, a.line(r)); err != nil {
+		c.e.opt.Log.Debug("acp.reply", "agent", c.e.agent.Name, "err", err)
+	}
+}
+
+// line is the answer as the agent takes it: the option of the kind, or its
+// neighbour where the agent does not offer that one.
+func (a *ask) line(r rouse.Reply) []byte {
+	var kinds []string
+	switch r.Verb {
+	case rouse.ReplyOnce:
+		kinds = []string{"allow_once", "allow_always"}
+	case rouse.ReplyAlways:
+		kinds = []string{"allow_always", "allow_once"}
+	case rouse.ReplyReject:
+		kinds = []string{"reject_once", "reject_always"}
+	}
+	for _, kind := range kinds {
+		for _, o := range a.options {
+			if o.Kind == kind {
+				return wire.Select(a.rpc, o.ID)
+			}
+		}
+	}
+	return wire.SelectNone(a.rpc)
+}
+
+// withdrawn is the agent taking a request back.
+func (c *Conversation) withdrawn(rpc json.RawMessage) []engine.Body {
+	for id, a := range c.asks {
+		if wire.SameID(a.rpc, rpc) {
+			delete(c.asks, id)
+			return []engine.Body{engine.RequestWithdrawn{RequestID: id}}
+		}
+	}
+	return nil
+}
+
+// dropAsks forgets what is still open and names it.
+func (c *Conversation) dropAsks() (ids []string) {
+	for id := range c.asks {
+		ids = append(ids, id)
+	}
+	clear(c.asks)
+	return ids
+}

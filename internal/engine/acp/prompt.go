@@ -1,0 +1,331 @@
+package acp
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"rouse"
+	"rouse/internal/engine"
+	"rouse/internal/engine/acp/judge"
+	"rouse/internal/engine/acp/wire"
+	"rouse/internal/proc"
+)
+
+// Prompt asks the agent and waits for the end of the turn. When the judge
+// decides while the agent's own prompt stays open, the end is told as a
+// terminal Diagnostic at once, and Prompt returns when the agent is free again.
+func (c *Conversation) Prompt(ctx context.Context, p rouse.Prompt) engine.Outcome {
+	if p.Kind == rouse.TurnShell {
+		return c.shell(ctx, p)
+	}
+	if err := c.connect(ctx); err != nil {
+		return c.notAsked(ctx, err)
+	}
+	c.mu.Lock()
+	h, id := c.h, c.id
+	c.mu.Unlock()
+	if h == nil {
+		return c.notAsked(ctx, errClosed)
+	}
+	if err := c.chooseModel(ctx, h, p.Model.Model); err != nil {
+		return c.notAsked(ctx, err)
+	}
+	blocks, err := c.blocks(h, p)
+	if err != nil {
+		return failedOutcome(&rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeAgent, Message: rouse.SafeMessage(err), Source: "rouse"}, "not asked")
+	}
+	t := &turn{p: p, bell: make(chan struct{}, 1)}
+	c.begin(t, h, id)
+	defer c.end(t)
+	if _, err = h.conn.ask(func(n int64) []byte {
+		t.rpc = n
+		line := wire.Prompt(n, id, blocks...)
+		c.opened(t, n, line)
+		return line
+	}, func(at time.Time, m *wire.Message) { c.answered(t, at, m) }); err != nil {
+		if !h.alive() { // it died between two prompts: exited may have come before begin
+			<-h.gone
+			c.exitedUnseen(t, h)
+		} else {
+			return failedOutcome(&rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeAgent, Provider: c.e.agent.Name,
+				Message: c.e.agent.Title + " does not read its input", Source: sourceProcess}, "not asked")
+		}
+	}
+	c.await(ctx, t, h)
+	return c.outcome(ctx, t)
+}
+
+// begin makes the prompt the current one. Its judge comes with its line.
+func (c *Conversation) begin(t *turn, h *host, id string) {
+	at := c.e.opt.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace}, c.e.agent.Type, id, nil, at)
+	c.turns = append(c.turns, t)
+	if len(c.turns) == 1 {
+		clear(c.tools)
+	}
+}
+
+// opened starts the window of a prompt whose line is about to be written, and
+// tells the others of it.
+func (c *Conversation) opened(t *turn, n int64, line []byte) {
+	m, err := wire.Parse(line[:len(line)-1])
+	if err != nil {
+		return
+	}
+	at := c.e.opt.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, other := range c.turns {
+		if other != t {
+			other.judge.Client(at, m)
+		}
+	}
+	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace}, c.e.agent.Type, c.id, idOf(n), at)
+}
+
+// exitedUnseen is the exit of a process that ended before the prompt was
+// registered in it.
+func (c *Conversation) exitedUnseen(t *turn, h *host) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !t.ended {
+		t.judge.Exit(c.e.opt.Now())
+		t.ended, t.exit = true, h.p.Exit().Reason()
+		t.ring()
+	}
+}
+
+// end forgets the prompt, once all that it brought was taken.
+func (c *Conversation) end(t *turn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turns = slices.DeleteFunc(c.turns, func(o *turn) bool { return o == t })
+	c.last = t
+}
+
+// await returns when the agent's prompt is over: answered, its process gone, or
+// the conversation closed. It keeps the judge's deadlines.
+func (c *Conversation) await(ctx context.Context, t *turn, h *host) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	done := ctx.Done()
+	for {
+		c.mu.Lock()
+		over := t.ended || c.closed
+		deadline := t.judge.Deadline()
+		end := c.announce(t)
+		c.mu.Unlock()
+		if end != nil {
+			c.q.add(*end)
+		}
+		if over {
+			return
+		}
+		var due <-chan time.Time
+		if !deadline.IsZero() {
+			timer.Reset(max(0, deadline.Sub(c.e.opt.Now())))
+			due = timer.C
+		}
+		select {
+		case <-t.bell:
+		case <-due:
+			c.mu.Lock()
+			t.judge.Tick(c.e.opt.Now())
+			c.mu.Unlock()
+		case <-done:
+			done = nil
+			c.mu.Lock()
+			t.stopped = true
+			c.mu.Unlock()
+			h.kill(context.WithoutCancel(ctx))
+		}
+	}
+}
+
+// announce is the end of a turn whose prompt the agent keeps open.
+func (c *Conversation) announce(t *turn) *engine.Update {
+	v := t.judge.Verdict()
+	if t.told || t.ended || v.Outcome == judge.Open || t.stopped {
+		return nil
+	}
+	t.told = true
+	f := c.e.failureOf(t, v)
+	if f == nil {
+		return nil
+	}
+	return &engine.Update{Generation: t.p.Generation, At: v.DecidedAt, Body: engine.Diagnostic{Failure: *f, Terminal: true}}
+}
+
+// leftovers is how long the updates of a turn that was ended may take to be
+// taken; a turn that ended by itself has all the time.
+const leftovers = 2 * time.Second
+
+// outcome is what became of the prompt.
+func (c *Conversation) outcome(ctx context.Context, t *turn) engine.Outcome {
+	c.mu.Lock()
+	v := t.judge.Verdict()
+	stopped := t.stopped || c.closed
+	told := c.tellIgnored(t, c.e.opt.Now())
+	withdrawn := c.dropAsks()
+	c.mu.Unlock()
+	for i := range told {
+		c.q.add(told[i])
+	}
+	wait := context.WithoutCancel(ctx)
+	if stopped || v.Outcome == judge.Cancelled {
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeout(wait, leftovers)
+		defer cancel()
+	}
+	c.q.flush(wait)
+	c.q.drop()
+	out := engine.Outcome{Evidence: string(v.Evidence), OpenTools: v.ToolOpen, OpenRequests: withdrawn, Usage: usageOf(t.answer)}
+	c.confirmUsed(t.answer, t.p.Model.Model)
+	switch {
+	case v.Outcome == judge.Completed:
+		out.State, out.Finish = rouse.TurnCompleted, finishOf(v)
+	case v.Outcome == judge.Cancelled, stopped:
+		out.State, out.Finish = rouse.TurnCancelled, "cancelled"
+		if stopped {
+			out.Evidence = "stopped by force"
+		}
+	default:
+		out.State, out.Finish, out.Failure = rouse.TurnFailed, "error", c.e.failureOf(t, v)
+	}
+	return out
+}
+
+// notAsked is a prompt that never reached the agent.
+func (c *Conversation) notAsked(ctx context.Context, err error) engine.Outcome {
+	if ctx.Err() != nil || errors.Is(err, errClosed) {
+		return engine.Outcome{State: rouse.TurnCancelled, Finish: "cancelled", Evidence: "not asked"}
+	}
+	if launch, ok := errors.AsType[*engine.LaunchError](err); ok {
+		f := launch.Failure
+		return failedOutcome(&f, "open failed")
+	}
+	c.e.opt.Log.Warn("acp.prompt", "agent", c.e.agent.Name, "err", err)
+	return failedOutcome(&rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeLaunch, Provider: c.e.agent.Name,
+		Message: c.e.agent.Title + " could not be asked", Source: sourceProcess}, "open failed")
+}
+
+func failedOutcome(f *rouse.Failure, evidence string) engine.Outcome {
+	return engine.Outcome{State: rouse.TurnFailed, Finish: "error", Failure: f, Evidence: evidence}
+}
+
+// blocks is a prompt as the agent takes it: what it cannot take goes as a link.
+func (c *Conversation) blocks(h *host, p rouse.Prompt) ([]wire.Block, error) {
+	if p.Kind == rouse.TurnCompact {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.compact {
+			return nil, rouse.Errorf(rouse.Unsupported, "acp: compact", "%s has no command that summarizes a session; it does so by itself", c.e.agent.Title)
+		}
+		return []wire.Block{wire.TextBlock("/compact")}, nil
+	}
+	var out []wire.Block
+	c.mu.Lock()
+	if c.lost != "" {
+		out = append(out, wire.TextBlock("The earlier part of this conversation is lost: "+c.lost+". The files are as it left them; look at them before you go on."))
+		c.lost = ""
+	}
+	c.mu.Unlock()
+	if p.System != "" {
+		out = append(out, wire.TextBlock("<system>\n"+p.System+"\n</system>"))
+	}
+	caps := h.hello.Capabilities.Prompt
+	for i := range p.Parts {
+		switch part := &p.Parts[i]; part.Kind {
+		case rouse.TextPart:
+			if !part.Ignored && part.Text != "" {
+				out = append(out, wire.TextBlock(part.Text))
+			}
+		case rouse.FilePart:
+			if part.File != nil {
+				out = append(out, fileBlock(part.File, caps))
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, rouse.Errorf(rouse.Invalid, "acp: prompt", "the prompt has no text")
+	}
+	return out, nil
+}
+
+// fileBlock is an attached file.
+func fileBlock(f *rouse.File, caps wire.PromptCapabilities) wire.Block {
+	name := f.Filename
+	if name == "" {
+		if u, err := url.Parse(f.URL); err == nil && u.Scheme != "data" {
+			name = filepath.Base(u.Path)
+		}
+	}
+	head, body, inline := strings.Cut(f.URL, ",")
+	if !inline || !strings.HasPrefix(head, "data:") {
+		return wire.Block{Type: "resource_link", URI: f.URL, Name: name, MimeType: f.Mime}
+	}
+	text := body
+	if strings.HasSuffix(head, ";base64") {
+		if strings.HasPrefix(f.Mime, "image/") && caps.Image {
+			return wire.Block{Type: "image", Data: body, MimeType: f.Mime}
+		}
+		raw, err := base64.StdEncoding.DecodeString(body)
+		if err != nil {
+			return wire.TextBlock("(the attached file " + name + " could not be read)")
+		}
+		text = string(raw)
+	} else if plain, err := url.PathUnescape(body); err == nil {
+		text = plain
+	}
+	if !strings.HasPrefix(f.Mime, "text/") && f.Mime != "application/json" {
+		return wire.TextBlock("(a file of type " + f.Mime + " was attached, " + name + "; it cannot be passed on to " + "this agent)")
+	}
+	if caps.EmbeddedContext {
+		return wire.Block{Type: "resource", Resource: &wire.Resource{URI: "attachment:" + name, MimeType: f.Mime, Text: text}}
+	}
+	return wire.TextBlock("<file name=\"" + name + "\">\n" + text + "\n</file>")
+}
+
+// shell runs a person's own command where the session is; the agent has no part
+// in it.
+func (c *Conversation) shell(ctx context.Context, p rouse.Prompt) engine.Outcome {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	c.mu.Lock()
+	c.shellEnd = end
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		c.shellEnd = nil
+		c.mu.Unlock()
+	}()
+	call := rouse.NewID("call", c.e.opt.Now())
+	send := func(b engine.Body) {
+		c.q.add(engine.Update{Generation: p.Generation, At: c.e.opt.Now(), Genuine: true, Body: b})
+	}
+	in := metadata(map[string]string{"command": p.Command})
+	send(engine.ToolStarted{CallID: call, Name: "bash", State: rouse.ToolPending})
+	send(engine.ToolStarted{CallID: call, Name: "bash", State: rouse.ToolRunning, Input: in, Title: p.Command})
+	res, err := proc.Run(ctx, proc.Command{Dir: c.spec.Directory, Shell: p.Command, Env: c.spec.Env, Timeout: time.Hour,
+		OnOutput: func(s string) {
+			send(engine.ToolProgress{CallID: call, Metadata: metadata(map[string]string{"output": s})})
+		}})
+	ended := engine.ToolEnded{CallID: call, Title: p.Command, Output: res.Output, Metadata: metadata(map[string]any{"output": res.Output, "exit": res.Exit})}
+	if err != nil && ctx.Err() == nil {
+		ended.Error = rouse.SafeMessage(err)
+	}
+	send(ended)
+	c.q.flush(context.WithoutCancel(ctx))
+	if ctx.Err() != nil {
+		return engine.Outcome{State: rouse.TurnCancelled, Finish: "cancelled", Evidence: "the command was ended"}
+	}
+	return engine.Outcome{State: rouse.TurnCompleted, Finish: "stop", Evidence: "the command ended"}
+}
