@@ -42,7 +42,6 @@ var plan = map[string]room{
 	"internal/engine/acp/wire":   {},
 	"internal/engine/acp/judge":  {imports: []string{"internal/diagnostics", "internal/engine/acp/wire"}},
 	"internal/engine/enginetest": {imports: []string{"internal/engine"}, goroutines: true},
-	"internal/engine/acp/wire":   {},
 
 	"internal/recovery": {imports: []string{"internal/crash", "internal/proc", "internal/store"}, goroutines: true},
 	"internal/watch":    {imports: []string{"internal/store"}},
@@ -51,10 +50,10 @@ var plan = map[string]room{
 	"internal/api":          {imports: []string{"internal/config", "internal/feed", "internal/recovery", "internal/routing", "internal/session", "internal/store", "internal/watch"}},
 	"internal/api/opencode": {imports: []string{"internal/api", "internal/config", "internal/feed", "internal/session", "internal/store"}},
 	"internal/client":       {goroutines: true},
-	"internal/cli":          {imports: []string{"internal/client", "internal/crash", "internal/config", "internal/daemon", "internal/drill", "internal/limits"}, goroutines: true},
+	"internal/cli":          {imports: []string{"internal/client", "internal/crash", "internal/config", "internal/daemon", "internal/drill", "internal/limits", "internal/proc"}, goroutines: true},
 
 	"internal/drill":       {imports: []string{"internal/client", "internal/engine"}, goroutines: true},
-	"internal/drill/trace": {},
+	"internal/drill/trace": {imports: []string{"internal/engine/acp/wire"}},
 	"internal/daemon":      {imports: []string{"*"}, goroutines: true},
 	"internal/sim":         {}, // tests only
 	"internal/sim/mutants": {imports: []string{"internal/proc"}},

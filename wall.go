@@ -11,8 +11,9 @@ import (
 type Wall struct {
 	ID       string `json:"id"`
 	Provider string `json:"provider"`
-	// Account is whose limit it is; DefaultAccount, the one that the
-	// configuration gives the provider.
+	// Account is whose limit it is: DefaultAccount, the one that the
+	// configuration gives the provider, or, of an agent program, the provider
+	// inside it.
 	Account   string `json:"account"`
 	LimitName string `json:"limit_name,omitempty"`
 	Model     string `json:"model,omitempty"` // a model, or a family of them; empty: the whole account
@@ -51,6 +52,11 @@ const (
 // DefaultAccount is the account of a provider that has one.
 const DefaultAccount = "default"
 
+// AgentProvider is the prefix of the provider ids that stand for agent
+// programs: "acp:claude" is the account of Claude Code, and its models are the
+// models as that program names them.
+const AgentProvider = "acp:"
+
 // SourceWall is the source of a failure that no provider was asked for: a
 // known wall refused it.
 const SourceWall = "wall"
@@ -71,6 +77,12 @@ func WallOf(t *Turn, now time.Time) (w Wall, ok bool) {
 	}
 	w = Wall{Provider: f.Provider, Account: DefaultAccount, LimitName: f.LimitName, Model: f.LimitModel, Class: f.Class, State: WallIsOpen,
 		Message: f.Message, OpenedAt: now, RefusedAt: now, ResetAt: f.ResetAt, Confidence: f.Confidence, Source: f.ResetSource, Refusals: 1, OpenedBy: t.ID}
+	if strings.HasPrefix(t.Model.Provider, AgentProvider) { // the agent's account stands before the wall, whoever said so
+		if f.Provider != "" && strings.HasPrefix(t.Model.Model, f.Provider+"/") {
+			w.Account = f.Provider
+		}
+		w.Provider = t.Model.Provider
+	}
 	if w.Provider == "" {
 		w.Provider = t.Model.Provider
 	}
@@ -86,7 +98,7 @@ func WallOf(t *Turn, now time.Time) (w Wall, ok bool) {
 // Covers reports that the wall stands in the way of a model: of every model of
 // the account, of one model by its id, or of a family ("opus") by a part of it.
 func (w *Wall) Covers(m ModelRef) bool {
-	if m.Provider != w.Provider {
+	if !w.asks(m) {
 		return false
 	}
 	id, name := strings.ToLower(m.Model), strings.ToLower(w.Model)
@@ -94,6 +106,13 @@ func (w *Wall) Covers(m ModelRef) bool {
 		return true
 	}
 	return !strings.ContainsAny(name, "0123456789") && strings.Contains(id, name)
+}
+
+// asks reports that a model is asked of the wall's account. Inside an agent
+// program an account is a provider of its own, and models are named by it.
+func (w *Wall) asks(m ModelRef) bool {
+	return m.Provider == w.Provider &&
+		(w.Account == DefaultAccount || w.Account == "" || strings.HasPrefix(m.Model, w.Account+"/"))
 }
 
 // Same reports that both are the same limit: provider, account, window, model.
@@ -114,7 +133,7 @@ func (w *Wall) StateAt(now time.Time) string {
 // provider after the reset. What has no reset falls to the first turn that was
 // begun after the refusal; billing to a person's or a forced one only.
 func (w *Wall) FallsTo(t *Turn) bool {
-	if t.State != TurnCompleted || t.Kind == TurnShell || t.Model.Provider != w.Provider || !t.Started.After(w.RefusedAt) {
+	if t.State != TurnCompleted || t.Kind == TurnShell || !w.asks(t.Model) || !t.Started.After(w.RefusedAt) {
 		return false
 	}
 	switch {

@@ -16,6 +16,7 @@ import (
 	"rouse"
 	"rouse/internal/client"
 	"rouse/internal/config"
+	"rouse/internal/daemon"
 )
 
 // root is all commands.
@@ -66,6 +67,8 @@ type app struct {
 	root   *root
 	model  *kong.Application
 	style  style // of stderr
+
+	leaving *leaving
 }
 
 // Main runs the command line given without the program's name and gives the
@@ -105,9 +108,10 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		fmt.Fprintf(stderr, "rouse: %s\nTry `rouse --help`.\n", err)
 		return exitUsage
 	}
-	ctx, stop := interruptible(ctx)
+	last := &leaving{}
+	ctx, stop := interruptible(ctx, last)
 	defer stop()
-	a := &app{ctx: ctx, in: stdin, out: stdout, err: stderr, getenv: os.Getenv, root: &r, model: parser.Model, style: styleOf(stderr, os.Getenv)}
+	a := &app{ctx: ctx, leaving: last, in: stdin, out: stdout, err: stderr, getenv: os.Getenv, root: &r, model: parser.Model, style: styleOf(stderr, os.Getenv)}
 	err = parsed.Run(a)
 	if err != nil {
 		if text := say(err); text != "" {
@@ -132,7 +136,7 @@ func (a *app) paths() config.Paths {
 		p.Explicit = a.root.Config
 	}
 	p.Accounts = config.OpenAccounts(a.data(), a.getenv)
-	return p
+	return daemon.WithPrograms(p)
 }
 
 // client finds the server that is meant.

@@ -37,6 +37,9 @@ type Agent struct {
 	// Options are added to its requests' bodies, by their names on the wire.
 	Options map[string]json.RawMessage
 	Color   string
+	// Program is the agent program that it is; "" for a way of working of
+	// Rouse's own loop.
+	Program string
 }
 
 // aliases are the names under which OpenCode's clients know the built-in

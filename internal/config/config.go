@@ -34,6 +34,8 @@ type Config struct {
 	Model, SmallModel rouse.ModelRef
 	// Agents, built in and configured, primary ones first. Use Agent.
 	Agents []*Agent
+	// Programs are the agent programs, known and configured, installed or not.
+	Programs []*Program
 	// Permission rules of the whole configuration; they are already part of
 	// each agent's Rules.
 	Permission []rouse.PermissionRule

@@ -15,6 +15,7 @@ type file struct {
 	Small     string                `json:"small_model"`
 	Agent     ordered[agentFile]    `json:"agent"`
 	Rules     rules                 `json:"permission"`
+	ACP       ordered[programFile]  `json:"acp"`
 	Limits    Limits                `json:"limits"`
 	Retention Retention             `json:"retention"`
 	Log       Log                   `json:"log"`

@@ -27,6 +27,10 @@ type Paths struct {
 	// Extra providers are added to each load, behind the configured ones: the
 	// drill provider. They replace a configured one of the same id.
 	Extra []*Provider
+	// Programs are the agent programs that are known by name.
+	Programs []Program
+	// LookPath finds a program; "" when it is not there. Nil finds none.
+	LookPath func(name string) string
 }
 
 // DefaultPaths are the usual places for the user of this process.
@@ -140,6 +144,11 @@ func (c *Config) build(p Paths, f *file, where map[string]string) error {
 	c.Model, c.SmallModel = b.modelRef("model", f.Model), b.modelRef("small_model", f.Small)
 	c.Permission = f.Rules.list
 	c.Agents = b.agents()
+	programs, err := b.programs(p)
+	if err != nil {
+		return err
+	}
+	c.withPrograms(b, programs)
 	c.Warnings = append(c.Warnings, b.warnings...)
 	for _, path := range []string{"model", "small_model"} {
 		ref := map[string]rouse.ModelRef{"model": c.Model, "small_model": c.SmallModel}[path]

@@ -21,7 +21,8 @@ type Provider struct {
 	ID   string
 	Name string // for people; the id where none was given
 	// Source says where it comes from: "config", "env" (a key in its usual
-	// variable), "account" (a key from `rouse auth login`) or "drill".
+	// variable), "account" (a key from `rouse auth login`), "drill", or "acp":
+	// an agent program.
 	Source string
 	// Env names the variables that usually hold its key.
 	Env []string
@@ -46,6 +47,9 @@ type Provider struct {
 	SmallModel string
 	// Drill marks the simulated provider.
 	Drill bool
+	// Program is the agent program that stands behind it; it takes models that
+	// are not listed, too. "" for a provider of models.
+	Program string
 	// Unusable says in a sentence why it cannot take work; empty when it can.
 	Unusable string
 	// NoKey: Unusable, and only for want of a key.

@@ -21,6 +21,10 @@ func (c *Config) Resolve(ref rouse.ModelRef) (*Model, error) {
 		return nil, refuse("the provider cannot be used: "+p.Unusable, c.Usable())
 	}
 	m, ok := p.Model(ref.Model)
+	if !ok && p.Program != "" && ref.Model != "" {
+		program, _ := c.Program(p.Program)
+		return program.model(p, ref.Model), nil // the program knows its models; it says so if it does not
+	}
 	if !ok {
 		return nil, refuse("the provider "+quote(p.ID)+" has no such model", modelNames(p))
 	}

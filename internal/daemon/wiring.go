@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"rouse"
 	"rouse/internal/api"
@@ -42,7 +43,8 @@ func (a agents) FindAgent(name string) (session.Agent, error) {
 		_, err := cfg.SessionAgent(name)
 		return session.Agent{}, err
 	}
-	return session.Agent{Name: found.Name, Primary: found.Mode != config.Subagent && !found.Hidden, Model: found.Model}, nil
+	return session.Agent{Name: found.Name, Primary: found.Mode != config.Subagent && !found.Hidden, Model: found.Model,
+		Program: found.Program != ""}, nil
 }
 
 // engines gives the engine of a session by its name.
@@ -51,8 +53,12 @@ func (s *server) engines() func(string) (engine.Engine, error) {
 	if s.opt.Drill {
 		known["drill"] = drill.Engine{Speed: s.opt.DrillSpeed}
 	}
+	programs := &programs{cfg: s.cfg, env: []string{bootMark(s.boot.ID)}, speed: s.opt.DrillSpeed, log: s.log, engines: map[string]program{}}
 	return func(name string) (engine.Engine, error) {
 		e, ok := known[name]
+		if !ok {
+			e, ok = programs.engine(name)
+		}
 		if !ok {
 			return nil, rouse.FieldError("engine", "engine", "there is no engine %q", rouse.Clip(name, 40))
 		}
@@ -72,12 +78,19 @@ func (s *server) release() func(context.Context) (int, error) {
 	}
 }
 
-// engineOf lets a model of the drill engine choose it.
+// engineOf is the engine of a model: an agent program's or the drill engine's
+// are chosen by it.
 func engineOf(model rouse.ModelRef) string {
 	if model.Provider == config.DrillEngine {
 		return "drill"
 	}
-	return ""
+	if name, ok := strings.CutPrefix(model.Provider, config.ProgramProvider); ok {
+		return name
+	}
+	if model.IsZero() {
+		return ""
+	}
+	return "native"
 }
 
 // bootMark is in the environment of every process that a server starts for its

@@ -120,6 +120,15 @@ func (p *Process) wait() {
 	close(p.ended)
 }
 
+// Find gives the path of a program on the PATH; "" when there is none.
+func Find(name string) string {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
 // PID is the leader's.
 func (p *Process) PID() int { return p.run.cmd.Process.Pid }
 

@@ -75,12 +75,12 @@ func (l *Lanes) draft(n NewSession) (*rouse.Session, error) {
 		return nil, err
 	}
 	agent := n.Agent
+	var found Agent
 	if agent != "" {
-		found, err := l.primary(agent, n.child)
-		if err != nil {
+		if found, err = l.primary(agent, n.child); err != nil {
 			return nil, err
 		}
-		agent = found.Name
+		agent, n.Model = found.Name, found.named(n.Model)
 	}
 	if !n.Model.IsZero() {
 		if err := l.Models.CheckModel(n.Model); err != nil {
@@ -93,6 +93,13 @@ func (l *Lanes) draft(n NewSession) (*rouse.Session, error) {
 		}
 	}
 	engine := n.Engine
+	if engine == "" && l.EngineOf != nil {
+		model := n.Model
+		if model.IsZero() {
+			model = found.Model
+		}
+		engine = l.EngineOf(model)
+	}
 	if engine == "" {
 		engine = l.DefaultEngine
 	}

@@ -128,7 +128,11 @@ func (l *Lanes) resolve(s *rouse.Session, p *Prompt) (agent string, model rouse.
 		return "", model, err
 	}
 	if !p.Model.IsZero() {
-		return a.Name, p.Model, l.Models.CheckModel(p.Model)
+		model = a.named(p.Model)
+		return a.Name, model, l.Models.CheckModel(model)
+	}
+	if a.Program && s.Model.Provider == a.Model.Provider {
+		return a.Name, s.Model, nil // chosen for this session
 	}
 	for _, m := range []rouse.ModelRef{a.Model, s.Model, l.Models.DefaultModel()} {
 		if !m.IsZero() {

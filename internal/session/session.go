@@ -38,6 +38,17 @@ type Agent struct {
 	Name    string // canonical: "build" is answered as "builder"
 	Primary bool   // may be a session's agent
 	Model   rouse.ModelRef
+	// Program: it is an agent program, whose models are its own. Another
+	// provider's model, named for it, is meant as the program names it.
+	Program bool
+}
+
+// named is a model as it is meant for the agent.
+func (a Agent) named(m rouse.ModelRef) rouse.ModelRef {
+	if !a.Program || m.IsZero() || m.Provider == a.Model.Provider {
+		return m
+	}
+	return rouse.ModelRef{Provider: a.Model.Provider, Model: m.Provider + "/" + m.Model}
 }
 
 // Agents finds agents by name; "" is the default.

@@ -56,6 +56,8 @@ type turn struct {
 	resting bool // a retry is shown
 	answer  *wire.Message
 	exit    string
+	// diagnosed: the process writes its errors to stderr.
+	diagnosed bool
 }
 
 func (t *turn) ring() {

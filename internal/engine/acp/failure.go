@@ -43,7 +43,10 @@ func (e *Engine) failureOf(t *turn, v judge.Verdict) *rouse.Failure {
 		}
 	}
 	f.Class = v.Class
-	if f.Code == "" {
+	if v.Evidence == judge.EvidenceRPC && v.Class == rouse.ClassNone && e.enriches(t) {
+		f.Class = "" // its record on stderr may still say more
+	}
+	if f.Code == "" && f.Class != "" {
 		f.Code = rouse.CodeOf(f.Class)
 	}
 	if f.Provider == "" {
@@ -52,6 +55,10 @@ func (e *Engine) failureOf(t *turn, v judge.Verdict) *rouse.Failure {
 	f.Retryable = f.Class == rouse.ClassRate || f.Class == rouse.ClassCapacity || f.Class == rouse.ClassNetwork
 	return f
 }
+
+// enriches reports that a short error answer may be followed by a record that
+// says more.
+func (e *Engine) enriches(t *turn) bool { return e.agent.Type == diagnostics.Agent && t.diagnosed }
 
 // rpcFailure reads an error answer. The link comes from its data alone: message
 // and texts are never scanned for one.

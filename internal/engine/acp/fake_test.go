@@ -148,7 +148,7 @@ func (f *fake) handle(m fakeMessage) {
 			return
 		}
 		f.opened++
-		id := fmt.Sprintf("fake-%d-%d", os.Getpid(), f.opened)
+		id := fmt.Sprintf("ses_fake-%d-%d", os.Getpid(), f.opened)
 		f.sessions[id] = true
 		f.answer(m.ID, `{"sessionId":"`+id+`",`+fmt.Sprintf(fakeOptions, "small")+`}`)
 	case "session/resume":
@@ -224,10 +224,12 @@ func (f *fake) play(m fakeMessage, cancel chan struct{}) {
 			return
 		case "short":
 			f.refuse(m.ID, -32603, "Internal error", "null")
+			if arg != "" {
+				record(session, arg)
+			}
 			return
 		case "stderr":
-			fmt.Fprintf(os.Stderr, "timestamp=%s level=ERROR run=1 message=\"stream error\" providerID=mock modelID=mock-default session.id=%s small=false agent=build error.error=%q\n",
-				time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), session, "AI_APICallError: "+strings.ReplaceAll(arg, "_", " "))
+			record(session, arg)
 		case "junk":
 			for i := range n {
 				fmt.Fprintf(os.Stderr, "line %d \x00 \xff %s\n", i, strings.Repeat("x", 1000))
@@ -248,6 +250,12 @@ func (f *fake) play(m fakeMessage, cancel chan struct{}) {
 		usage = ""
 	}
 	f.answer(m.ID, `{"stopReason":"`+stop+`"`+usage+`}`)
+}
+
+// record writes what OpenCode writes when an attempt fails.
+func record(session, text string) {
+	fmt.Fprintf(os.Stderr, "timestamp=%s level=ERROR run=1 message=\"stream error\" providerID=mock modelID=mock-default session.id=%s small=false agent=build error.error=%q\n",
+		time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), session, "AI_APICallError: "+strings.ReplaceAll(text, "_", " "))
 }
 
 func (f *fake) tool(session, id string) {

@@ -40,7 +40,7 @@ func (c *Conversation) Prompt(ctx context.Context, p rouse.Prompt) engine.Outcom
 	if err != nil {
 		return failedOutcome(&rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeAgent, Message: rouse.SafeMessage(err), Source: "rouse"}, "not asked")
 	}
-	t := &turn{p: p, bell: make(chan struct{}, 1)}
+	t := &turn{p: p, bell: make(chan struct{}, 1), diagnosed: h.diagnostics}
 	c.begin(t, h, id)
 	defer c.end(t)
 	if _, err = h.conn.ask(func(n int64) []byte {

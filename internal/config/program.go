@@ -1,0 +1,203 @@
+package config
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"rouse"
+)
+
+// ProgramProvider is the prefix of the provider ids under which agent programs
+// are chosen like models: "acp:claude/opus".
+const ProgramProvider = rouse.AgentProvider
+
+// ProgramModel is the model id that leaves the choice to the program.
+const ProgramModel = "default"
+
+// Program is an agent program that speaks the Agent Client Protocol.
+type Program struct {
+	Name  string // as --agent names it
+	Title string
+	// Extends is the known program whose ways it has: its own name, or another
+	// one for a build of one's own; "" for a program that is not known.
+	Extends string
+	// Command is the launch line; the first word is looked up on the PATH.
+	Command []string
+	// Path is where it was found; "" when it is not installed.
+	Path string
+	// Env is added to the program's environment, as "NAME=value".
+	Env []string
+	// Model and Models are ids as the program names them: what is asked for
+	// when nobody names one, and what is offered to choose from.
+	Model  string
+	Models []string
+	// Mode is the session mode that is chosen; "" is the known program's.
+	Mode string
+	// Shared runs all its sessions in one process.
+	Shared bool
+	// Plain starts it without the arguments that make it write diagnostics.
+	Plain bool
+	// Configured: the configuration names it.
+	Configured bool
+	// Package is the npm package that brings it, for people.
+	Package string
+}
+
+// ProviderID is the id of the provider that stands for the program.
+func (p *Program) ProviderID() string { return ProgramProvider + p.Name }
+
+// Unusable says in a sentence why the program cannot take work; empty when it
+// can.
+func (p *Program) Unusable() string {
+	switch {
+	case p.Path != "":
+		return ""
+	case p.Package != "":
+		return "the program " + quote(p.Command[0]) + " is not on the PATH: install it with `npm install -g " + p.Package + "`"
+	}
+	return "the program " + quote(p.Command[0]) + " is not on the PATH"
+}
+
+// programFile is one entry of the section acp.
+type programFile struct {
+	Title     string            `json:"title"`
+	Extends   string            `json:"extends"`
+	Command   []string          `json:"command"`
+	Env       map[string]string `json:"env"`
+	Model     string            `json:"model"`
+	Models    []string          `json:"models"`
+	Mode      string            `json:"mode"`
+	Processes string            `json:"processes"` // per-session (default), shared
+	Plain     bool              `json:"plain"`
+	Disable   bool              `json:"disable"`
+}
+
+// programs gives the known programs as the files change them, and the others.
+func (b *builder) programs(p Paths) ([]*Program, error) {
+	var out []*Program
+	for _, known := range p.Programs {
+		k := known
+		k.Extends = k.Name
+		out = append(out, &k)
+	}
+	for name, pf := range b.file.ACP.all() {
+		path := join("acp", name)
+		i := slices.IndexFunc(out, func(o *Program) bool { return o.Name == name })
+		if pf.Disable {
+			if i >= 0 {
+				out = slices.Delete(out, i, i+1)
+			}
+			continue
+		}
+		var base *Program
+		if i >= 0 {
+			base = out[i]
+		} else {
+			base = &Program{Name: name, Title: name}
+			out = append(out, base)
+		}
+		if err := b.program(base, pf, path, p.Programs); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range out {
+		if p.LookPath != nil {
+			o.Path = p.LookPath(o.Command[0])
+		}
+	}
+	return out, nil
+}
+
+// program applies what a file says of a program.
+func (b *builder) program(o *Program, pf *programFile, path string, known []Program) error {
+	fail := func(key, format string, args ...any) error {
+		e := rouse.FieldError(op, join(path, key), format, args...)
+		e.Msg = cmp.Or(b.where[join(path, key)], b.where[path]) + ": " + join(path, key) + ": " + e.Msg
+		return e
+	}
+	if pf.Extends != "" {
+		i := slices.IndexFunc(known, func(k Program) bool { return k.Name == pf.Extends })
+		if i < 0 {
+			var names []string
+			for _, k := range known {
+				names = append(names, k.Name)
+			}
+			return fail("extends", "%s is no program that is known; use one of %v", quote(pf.Extends), names)
+		}
+		k := known[i]
+		o.Extends, o.Command, o.Package = k.Name, k.Command, k.Package
+		o.Title = cmp.Or(pf.Title, k.Title)
+	}
+	o.Configured = true
+	o.Title = cmp.Or(pf.Title, o.Title)
+	if len(pf.Command) > 0 {
+		o.Command = pf.Command
+	}
+	if len(o.Command) == 0 || o.Command[0] == "" {
+		return fail("command", "it names no program to run: give its launch line, as [\"my-agent\", \"--acp\"]")
+	}
+	for _, name := range slices.Sorted(maps.Keys(pf.Env)) {
+		o.Env = append(o.Env, name+"="+pf.Env[name])
+	}
+	o.Model, o.Models, o.Mode = cmp.Or(pf.Model, o.Model), pf.Models, cmp.Or(pf.Mode, o.Mode)
+	o.Plain = pf.Plain
+	switch pf.Processes {
+	case "", "per-session":
+	case "shared":
+		o.Shared = true
+	default:
+		return fail("processes", "%s: use per-session or shared", quote(pf.Processes))
+	}
+	return nil
+}
+
+// withPrograms adds what stands for the programs: a provider each, by which
+// their models are named, and an agent each, by which they are.
+func (c *Config) withPrograms(b *builder, programs []*Program) {
+	c.Programs = programs
+	for _, p := range programs {
+		if p.Path == "" && !p.Configured {
+			continue
+		}
+		c.Providers = append(c.Providers, p.provider())
+		if p.Path == "" {
+			b.warn(join("acp", p.Name), "the agent "+quote(p.Name)+" cannot be used: "+p.Unusable())
+			continue
+		}
+		if _, taken := c.Agent(p.Name); taken {
+			b.warn("agent."+p.Name, "the agent "+quote(p.Name)+" of the configuration hides the program of that name; name it by its model, "+p.ProviderID()+"/"+ProgramModel)
+			continue
+		}
+		c.Agents = append(c.Agents, &Agent{Name: p.Name, Description: p.Title + ", as a program of its own", Mode: Primary, Native: !p.Configured,
+			Model: rouse.ModelRef{Provider: p.ProviderID(), Model: cmp.Or(p.Model, ProgramModel)}, Program: p.Name})
+	}
+	slices.SortStableFunc(c.Agents, func(x, y *Agent) int { return cmp.Compare(rank(x), rank(y)) })
+}
+
+func (p *Program) provider() *Provider {
+	out := &Provider{ID: p.ProviderID(), Name: p.Title + " (agent)", Source: "acp", Program: p.Name, Unusable: p.Unusable()}
+	for _, id := range append([]string{cmp.Or(p.Model, ProgramModel)}, p.Models...) {
+		if _, twice := out.Model(id); !twice {
+			out.Models = append(out.Models, p.model(out, id))
+		}
+	}
+	return out
+}
+
+func (p *Program) model(of *Provider, id string) *Model {
+	name := id
+	if id == ProgramModel {
+		name = "the agent's own choice"
+	}
+	return &Model{Provider: of, ID: id, APIID: id, Name: name, ToolCall: true, Temperature: true, Limit: Limit{Context: 200_000, Output: 32_000}}
+}
+
+// Program finds an agent program by its name.
+func (c *Config) Program(name string) (*Program, bool) {
+	i := slices.IndexFunc(c.Programs, func(p *Program) bool { return p.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return c.Programs[i], true
+}

@@ -1,0 +1,139 @@
+package acp
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"rouse"
+	"rouse/internal/engine"
+)
+
+func TestRPCFailure(t *testing.T) {
+	b := newBed(t, "plain")
+	out := asking(t, b.open(t), deeds(1, "quota"))
+	f := out.Failure
+	if out.State != rouse.TurnFailed || f == nil || f.Class != rouse.ClassQuota || f.Code != rouse.CodeQuota || f.Source != "acp_error" ||
+		f.ResetAt.IsZero() || f.RemediationURL != "https://opencode.ai/workspace/wrk_1/go" || !strings.Contains(f.Message, "usage limit") {
+		t.Fatalf("%+v %+v", out, f)
+	}
+}
+
+// TestStderrEndsATurn: the agent keeps its prompt open, its stderr proves the
+// end, and the end is told at once; Prompt returns when the agent is free.
+func TestStderrEndsATurn(t *testing.T) {
+	b := newBed(t, "plain")
+	c := b.open(t)
+	done := make(chan engine.Outcome, 1)
+	go func() {
+		done <- c.Prompt(t.Context(), deeds(1, "say=a stderr=5-hour_usage_limit_reached._Resets_in_4hr_59min hang"))
+	}()
+	d := b.sink.Await(t, "the diagnostic", func(u engine.Update) bool { x, ok := u.Body.(engine.Diagnostic); return ok && x.Terminal }).Body.(engine.Diagnostic)
+	f := d.Failure
+	if f.Class != rouse.ClassQuota || f.Provider != "mock" || f.Model != "mock-default" || f.ResetAt.IsZero() || f.Source != "opencode_stderr" {
+		t.Errorf("%+v", f)
+	}
+	select {
+	case out := <-done:
+		t.Fatalf("Prompt returned while the agent's was open: %+v", out)
+	default:
+	}
+	if v, ok := c.Evidence(1); !ok || v.Evidence != "stderr" {
+		t.Errorf("%+v", v)
+	}
+	if err := c.Cancel(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if out := <-done; out.State != rouse.TurnFailed || out.Failure.Class != rouse.ClassQuota || out.Evidence != "stderr" {
+		t.Errorf("%+v", out)
+	}
+}
+
+// TestGrace: an attempt that fails with no progress after it ends the turn, and
+// one that the agent recovers from does not.
+func TestGrace(t *testing.T) {
+	grace := func(_ *Agent, o *Options) { o.Grace = 300 * time.Millisecond }
+	b := newBed(t, "plain", grace)
+	c := b.open(t)
+	done := make(chan engine.Outcome, 1)
+	go func() { done <- c.Prompt(t.Context(), deeds(1, "stderr=Overloaded hang")) }()
+	b.sink.Await(t, "the retry", func(u engine.Update) bool { _, ok := u.Body.(engine.Retry); return ok })
+	d := b.sink.Await(t, "the diagnostic", func(u engine.Update) bool { x, ok := u.Body.(engine.Diagnostic); return ok && x.Terminal }).Body.(engine.Diagnostic)
+	if d.Failure.Class != rouse.ClassCapacity || !d.Failure.Retryable {
+		t.Errorf("%+v", d.Failure)
+	}
+	if err := c.Cancel(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if out := asking(t, c, deeds(2, "stderr=Overloaded fence say=recovered fence fence fence fence fence fence fence fence")); out.State != rouse.TurnCompleted {
+		t.Errorf("%+v %+v", out, out.Failure)
+	}
+	resumed := 0
+	for _, u := range b.sink.Updates() {
+		if _, ok := u.Body.(engine.Resumed); ok && u.Generation == 2 {
+			resumed++
+		}
+	}
+	if resumed != 1 {
+		t.Errorf("resumed %d times", resumed)
+	}
+}
+
+// TestEnrichment: a record that comes after a short error answer says what it
+// was about.
+func TestEnrichment(t *testing.T) {
+	b := newBed(t, "plain")
+	c := b.open(t)
+	out := asking(t, c, deeds(1, "say=x short=usage_limit_reached"))
+	if out.State != rouse.TurnFailed || out.Failure.Class != "" {
+		t.Fatalf("%+v %+v", out, out.Failure)
+	}
+	d := b.sink.Await(t, "the record", func(u engine.Update) bool { x, ok := u.Body.(engine.Diagnostic); return ok && x.Terminal })
+	if f := d.Body.(engine.Diagnostic).Failure; f.Class != rouse.ClassQuota || d.Generation != 1 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestStderrNeverBlocks: garbage on stderr is read, counted by reason, and ends
+// nothing.
+func TestStderrNeverBlocks(t *testing.T) {
+	b := newBed(t, "plain")
+	out := asking(t, b.open(t), deeds(1, "junk=5000 say=done fence"))
+	if out.State != rouse.TurnCompleted || b.sink.Text(1) != "done " {
+		t.Fatalf("%+v", out)
+	}
+	n := 0
+	for _, u := range b.sink.Updates() {
+		if d, ok := u.Body.(engine.Diagnostic); ok {
+			if d.Terminal || d.Reason == "" {
+				t.Errorf("%+v", d)
+			}
+			n += d.Count
+		}
+	}
+	if n != 5000 {
+		t.Errorf("%d lines were counted", n)
+	}
+}
+
+// TestEmptyEnd: an end without any work is no success.
+func TestEmptyEnd(t *testing.T) {
+	b := newBed(t, "plain")
+	out := asking(t, b.open(t), deeds(1, "nothing"))
+	if out.State != rouse.TurnFailed || out.Evidence != "empty_end_turn" || !strings.Contains(out.Failure.Message, "without an answer") {
+		t.Errorf("%+v %+v", out, out.Failure)
+	}
+}
+
+func TestBrokenLinesAreSkipped(t *testing.T) {
+	b := newBed(t, "plain")
+	c := b.open(t)
+	out := asking(t, c, deeds(1, `raw={"jsonrpc":"2.0", raw=nonsense raw=[1] raw={"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"other","update":{"sessionUpdate":"brand_new"}}} say=done`))
+	if out.State != rouse.TurnCompleted || b.sink.Text(1) != "done " {
+		t.Fatalf("%+v", out)
+	}
+	if got := c.h.conn.skipped; got.broken != 3 {
+		t.Errorf("%+v", got)
+	}
+}
