@@ -19,6 +19,7 @@ type active struct {
 	end     context.CancelCauseFunc
 
 	msg      *rouse.Message // the assistant message that grows now
+	answered bool           // an assistant message was begun
 	text     *openText      // the text or reasoning part that grows now
 	tools    map[string]*rouse.Part
 	progress map[string]time.Time // last written progress of a tool

@@ -7,7 +7,6 @@ import (
 	"rouse"
 	"rouse/internal/crash"
 	"rouse/internal/engine"
-	"rouse/internal/store"
 )
 
 // The rungs of the cancel ladder, each an event before it is a deed.
@@ -29,7 +28,7 @@ func (ln *lane) cancelTurn(m cancelled) {
 		return
 	}
 	crash.At(crash.CancelBefore)
-	ln.step(a, rungRequested, m.reason, store.Promise)
+	ln.step(a, rungRequested, m.reason)
 	crash.At(crash.CancelAfter)
 	if ln.turn != a { // it was not this server's any more
 		return
@@ -48,15 +47,18 @@ func (ln *lane) cancelTurn(m cancelled) {
 	ln.rung.Reset(ln.l.Pace.Ask)
 }
 
-// step records a rung.
-func (ln *lane) step(a *active, stage, detail string, d store.Durability) {
+// step records a rung. It outlives the process before anything is done about
+// it, but not power loss: then the turn is interrupted instead of cancelled,
+// and nobody was told otherwise, as callers are answered when the end is on
+// disk.
+func (ln *lane) step(a *active, stage, detail string) {
 	a.cancel.stage = stage
 	if detail != "" {
 		a.cancel.reason = detail
 	}
 	a.emit(rouse.CancelStage, rouse.CancelFact{Stage: stage, Detail: detail})
 	if ln.turn == a {
-		_ = ln.commitAs(d) // refused: staged, logged and tried again
+		ln.commit()
 	}
 }
 
@@ -72,7 +74,7 @@ func (ln *lane) climb() {
 	}
 	switch a.cancel.stage {
 	case rungRequested:
-		ln.step(a, rungForced, "", store.Lazy)
+		ln.step(a, rungForced, "")
 		if ln.turn != a {
 			return
 		}
@@ -80,7 +82,7 @@ func (ln *lane) climb() {
 		a.end(errNotWanted)
 		ln.rung.Reset(ln.l.Pace.Force)
 	case rungForced:
-		ln.step(a, rungGivenUp, "", store.Lazy)
+		ln.step(a, rungGivenUp, "")
 		if ln.turn == a {
 			ln.settle(end{state: rouse.TurnCancelled, evidence: "the engine did not end in time"})
 		}

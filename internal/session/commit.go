@@ -22,7 +22,7 @@ func (ln *lane) commitAs(d store.Durability) error {
 	}
 	crash.At(crash.FoldBefore)
 	err := ln.write(d, func(tx *store.Tx) error {
-		s, _, err := tx.Fence(ln.id, a.turn.ID, ln.l.Boot)
+		s, err := tx.Fence(ln.id, a.turn.ID, ln.l.Boot)
 		if err != nil {
 			return err
 		}

@@ -9,24 +9,17 @@ import (
 	"rouse/internal/store"
 )
 
-// finishTurn writes the end of a turn from what is stored: live lanes and the
-// start after a crash share it. Open parts are closed, the assistant message
-// is completed (made, if there is none), requests are withdrawn, then turn and
-// session move, walls and incidents with them, and the end is announced last.
-// What it did to walls is for tell, once it is committed.
-func (l *Lanes) finishTurn(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end) (news wallNews, err error) {
-	entries, err := tx.TurnEntries(s.ID, t.Generation)
+// finishTurn writes the end of a turn: live lanes and the start after a crash
+// share it. Open parts are closed, the assistant message is completed (made,
+// if there is none), requests are withdrawn, then turn and session move, walls
+// and incidents with them, and the end is announced last. What it did to walls
+// is for tell, once it is committed.
+func (l *Lanes) finishTurn(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end, left rest) (news wallNews, err error) {
+	failure, err := finishMessages(tx, s, t, e, left)
 	if err != nil {
 		return news, err
 	}
-	failure, err := finishMessages(tx, s, t, e, entries)
-	if err != nil {
-		return news, err
-	}
-	requests, err := tx.Requests(s.ID)
-	if err != nil {
-		return news, err
-	}
+	requests := left.requests
 	for i := range requests {
 		if err := tx.CloseRequest(s, &requests[i], rouse.Reply{Verb: rouse.ReplyCancelled, By: string(e.state)}); err != nil {
 			return news, err
@@ -57,20 +50,13 @@ func (l *Lanes) finishTurn(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end)
 
 // finishMessages completes the assistant message in flight and gives the error
 // that it carries.
-func finishMessages(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end, entries []rouse.Entry) (*rouse.MessageError, error) {
-	var last *rouse.Message
-	for i := range entries {
-		m := &entries[i].Message
-		if m.Role != rouse.Assistant || !m.Completed.IsZero() {
-			continue
-		}
-		last = m
-		if err := closeParts(tx, s, t, e, entries[i].Parts); err != nil {
-			return nil, err
-		}
+func finishMessages(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end, left rest) (*rouse.MessageError, error) {
+	if err := closeParts(tx, s, t, e, left.parts); err != nil {
+		return nil, err
 	}
+	last := left.message
 	if last == nil {
-		if e.state == rouse.TurnCompleted && hasAssistant(entries) {
+		if e.state == rouse.TurnCompleted && left.answered {
 			return nil, nil
 		}
 		last = &rouse.Message{ID: rouse.NewID(rouse.MessagePrefix, tx.Now()), SessionID: s.ID, Role: rouse.Assistant, Generation: t.Generation,
@@ -98,35 +84,11 @@ func finishMessages(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end, entrie
 	return fail, tx.PutPart(s, warning(t, e, last, tx.Now()), t.Generation)
 }
 
-func hasAssistant(entries []rouse.Entry) bool {
-	for i := range entries {
-		if entries[i].Message.Role == rouse.Assistant {
-			return true
-		}
-	}
-	return false
-}
-
-// closeParts ends what is still open. Text that was flushed but not folded is
-// taken from its chunks.
+// closeParts ends what is still open.
 func closeParts(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end, parts []rouse.Part) error {
-	var open []string
-	for i := range parts {
-		if parts[i].Open && parts[i].Tool == nil {
-			open = append(open, parts[i].ID)
-		}
-	}
-	chunks, err := tx.TakeChunks(open)
-	if err != nil {
-		return err
-	}
 	for i := range parts {
 		p := &parts[i]
-		if !p.Open {
-			continue
-		}
 		p.Open, p.End = false, tx.Now()
-		p.Text += chunks[p.ID]
 		if p.Tool != nil {
 			if p.Start.IsZero() {
 				p.Start = tx.Now()

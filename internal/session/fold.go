@@ -155,6 +155,7 @@ func (ln *lane) startStep(a *active, b engine.StepStarted, at time.Time) {
 		}
 		a.msg = &rouse.Message{ID: rouse.NewID(rouse.MessagePrefix, at), SessionID: ln.id, Role: rouse.Assistant, Generation: a.turn.Generation,
 			TurnID: a.turn.ID, ParentID: parent, Agent: agent, Model: model, Directory: a.session.Directory, Summary: b.Compaction, Created: at}
+		a.answered = true
 		a.putMessage()
 		ln.sink.mark(func(v *rouse.Vitals) { v.Counters.Messages++ })
 	}

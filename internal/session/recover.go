@@ -53,6 +53,10 @@ func (l *Lanes) interrupt(tx *store.Tx, sessionID string) (bool, error) {
 	if t.Claimed != "" { // its end was decided before the crash
 		e = end{state: t.Claimed, finish: "error", failure: t.Failure, reason: e.reason}
 	}
-	_, err = l.finishTurn(tx, s, t, e) // the gate looks when it starts, and so do the lanes
+	left, err := storedRest(tx, s, t)
+	if err != nil {
+		return false, err
+	}
+	_, err = l.finishTurn(tx, s, t, e, left) // the gate looks when it starts, and so do the lanes
 	return true, err
 }

@@ -109,7 +109,7 @@ func (ln *lane) settle(e end) {
 	crash.At(crash.SettleBefore)
 	var news wallNews
 	err := ln.write(store.Promise, func(tx *store.Tx) error {
-		s, _, err := tx.Fence(ln.id, a.turn.ID, ln.l.Boot)
+		s, err := tx.Fence(ln.id, a.turn.ID, ln.l.Boot)
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (ln *lane) settle(e end) {
 		}
 		t := a.turn
 		t.Draining = !a.returned
-		news, err = ln.l.finishTurn(tx, s, &t, e)
+		news, err = ln.l.finishTurn(tx, s, &t, e, a.rest())
 		return err
 	})
 	switch {

@@ -86,7 +86,7 @@ func (ln *lane) refuse(turnID string, w *rouse.Wall) {
 		if err := ln.start(tx, s, t); err != nil {
 			return err
 		}
-		news, err = ln.l.finishTurn(tx, s, t, end{state: rouse.TurnFailed, finish: "error", failure: refusal(w, t), evidence: "a known wall"})
+		news, err = ln.l.finishTurn(tx, s, t, end{state: rouse.TurnFailed, finish: "error", failure: refusal(w, t), evidence: "a known wall"}, rest{})
 		return err
 	})
 	crash.At(crash.SettleAfter)

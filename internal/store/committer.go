@@ -135,7 +135,14 @@ func newCommitter(s *Store) (*committer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &committer{s: s, conn: conn, stmts: map[string]*sql.Stmt{}}, nil
+	c := &committer{s: s, conn: conn, stmts: map[string]*sql.Stmt{}}
+	// What a savepoint would undo is kept in memory: a large batch spills it
+	// into a file otherwise, page by page.
+	if _, err := conn.ExecContext(context.Background(), "PRAGMA temp_store=MEMORY"); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
 }
 
 func (c *committer) close() {
@@ -147,12 +154,11 @@ func (c *committer) close() {
 
 // run commits one batch and tells everybody in it what became of it.
 func (c *committer) run(batch []*op) {
-	batch = slices.DeleteFunc(batch, func(o *op) bool { return !o.claimed.CompareAndSwap(false, true) })
-	if len(batch) == 0 {
+	if batch = claimed(batch, 0); len(batch) == 0 {
 		return
 	}
 	tx := &Tx{c: c, now: time.Now().UTC().Truncate(time.Millisecond), seq: c.s.seq.Load(), partN: c.s.parts}
-	err := c.commit(tx, batch)
+	batch, err := c.commit(tx, batch)
 	c.s.refusing.Store(err != nil)
 	if err != nil {
 		c.exec("ROLLBACK") // nothing to undo if BEGIN failed: the error is the same
@@ -174,7 +180,40 @@ func (c *committer) run(batch []*op) {
 	}
 }
 
-func (c *committer) commit(tx *Tx, batch []*op) error {
+// commit writes a batch, and what comes while it does: the sync at the end is
+// the dear part. It gives the batch as it became.
+func (c *committer) commit(tx *Tx, batch []*op) ([]*op, error) {
+	if err := c.begin(batch); err != nil {
+		return batch, err
+	}
+	done := 0
+	if len(batch) == 1 { // no savepoint: its error is the batch's
+		o := batch[0]
+		if o.err = guarded(tx, o.fn); o.err != nil {
+			tx.seq, tx.partN, tx.events = c.s.seq.Load(), c.s.parts, nil
+			return batch, c.exec("ROLLBACK")
+		}
+		done = 1
+	}
+	for {
+		for _, o := range batch[done:] {
+			if err := c.member(tx, o); err != nil {
+				return batch, err
+			}
+		}
+		done = len(batch)
+		if c.sync != Promise {
+			break
+		}
+		if batch = claimed(drain(c.s.queue, batch), done); len(batch) == done {
+			break
+		}
+	}
+	return batch, c.exec("COMMIT")
+}
+
+// begin opens the batch's transaction, as durable as its most durable member.
+func (c *committer) begin(batch []*op) error {
 	want := Lazy
 	for _, o := range batch {
 		want = max(want, o.durable)
@@ -191,24 +230,16 @@ func (c *committer) commit(tx *Tx, batch []*op) error {
 		return err
 	}
 	if c.s.fault != nil {
-		if err := c.s.fault(); err != nil {
-			return err
-		}
+		return c.s.fault()
 	}
-	if len(batch) == 1 { // no savepoint: its error is the batch's
-		o := batch[0]
-		if o.err = guarded(tx, o.fn); o.err != nil {
-			tx.seq, tx.partN, tx.events = c.s.seq.Load(), c.s.parts, nil
-			return c.exec("ROLLBACK")
-		}
-		return c.exec("COMMIT")
-	}
-	for _, o := range batch {
-		if err := c.member(tx, o); err != nil {
-			return err
-		}
-	}
-	return c.exec("COMMIT")
+	return nil
+}
+
+// claimed takes the members from an index on for this committer; whose caller
+// has given up is left out.
+func claimed(batch []*op, from int) []*op {
+	mine := slices.DeleteFunc(batch[from:], func(o *op) bool { return !o.claimed.CompareAndSwap(false, true) })
+	return batch[:from+len(mine)]
 }
 
 // member runs one write in a savepoint of its own, so that its error is its

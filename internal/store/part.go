@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"rouse"
 )
@@ -24,10 +25,8 @@ func (tx *Tx) PutPart(s *rouse.Session, p *rouse.Part, generation uint64, chunks
 	if err != nil {
 		return err
 	}
-	for _, n := range chunks {
-		if err := tx.do(`DELETE FROM chunks WHERE n=$1`, n); err != nil {
-			return err
-		}
+	if err := tx.dropChunks(chunks); err != nil {
+		return err
 	}
 	row := *p
 	return tx.Emit(rouse.Event{Type: rouse.PartUpdated, SessionID: s.ID, Directory: s.Directory, Generation: generation,
@@ -70,6 +69,25 @@ func (s *Store) NewChunk() int64 { return s.chunk.Add(1) }
 // NewChunk gave. It is no event.
 func (tx *Tx) AppendChunk(n int64, partID, text string) error {
 	return tx.do(`INSERT INTO chunks (n, part, body) VALUES ($1,$2,$3)`, n, partID, text)
+}
+
+// dropChunks deletes chunk rows by number, many in one statement: a part that
+// grew for a minute has sixty.
+func (tx *Tx) dropChunks(chunks []int64) error {
+	const group = 16
+	for some := range slices.Chunk(chunks, group) {
+		args := make([]any, 0, group)
+		for _, n := range some {
+			args = append(args, n)
+		}
+		for len(some) > 1 && len(args) < group { // two statements for all sizes: one number, or a full group
+			args = append(args, 0)
+		}
+		if err := tx.do(`DELETE FROM chunks WHERE n IN (`+placeholders(len(args))+`)`, args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TakeChunks returns the text that was flushed for parts whose lane is gone,

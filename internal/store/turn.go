@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 
 	"rouse"
 )
@@ -61,24 +63,36 @@ func (tx *Tx) NextTurn(s *rouse.Session) (*rouse.Turn, error) {
 	return nil, nil
 }
 
-// Fence reads the session and the turn for a write of the lane that runs it.
-// Fenced if this boot does not run that turn any more, or it is settled.
-func (tx *Tx) Fence(sessionID, turnID, boot string) (*rouse.Session, *rouse.Turn, error) {
-	s, err := tx.Session(sessionID)
+// Fence reads the session for a write of the lane that runs its turn. Fenced
+// if this boot does not run that turn any more, or it is settled. It stands
+// before every write of a lane, so of the turn only what it asks is read.
+func (tx *Tx) Fence(sessionID, turnID, boot string) (*rouse.Session, error) {
+	st, err := tx.c.prepare(`SELECT s.body, t.boot, t.state FROM sessions s LEFT JOIN turns t ON t.id = $2 WHERE s.id = $1`)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	var body []byte
+	var ranBy, state sql.NullString
+	switch err := st.QueryRow(sessionID, turnID).Scan(&body, &ranBy, &state); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, absent("session", "Session", sessionID)
+	case err != nil:
+		return nil, err
+	}
+	var s rouse.Session
+	if err := json.Unmarshal(body, &s); err != nil {
+		return nil, err
 	}
 	if s.Running != turnID || s.RunningBoot != boot {
-		return nil, nil, rouse.Errorf(rouse.Fenced, "fence", "the turn is no longer this server's")
+		return nil, rouse.Errorf(rouse.Fenced, "fence", "the turn is no longer this server's")
 	}
-	t, err := tx.Turn(turnID)
-	if err != nil {
-		return nil, nil, err
+	if !state.Valid {
+		return nil, absent("turn", "Turn", turnID)
 	}
-	if t.Boot != boot || t.State.Settled() {
-		return nil, nil, rouse.Errorf(rouse.Fenced, "fence", "the turn is settled")
+	if ranBy.String != boot || rouse.TurnState(state.String).Settled() {
+		return nil, rouse.Errorf(rouse.Fenced, "fence", "the turn is settled")
 	}
-	return s, t, nil
+	return &s, nil
 }
 
 // Turn reads a turn; NotFound if there is none.
