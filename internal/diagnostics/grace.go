@@ -65,6 +65,7 @@ type Grace struct {
 
 	prompt   Prompt
 	deadline time.Time
+	said     Finding // the line that was judged last
 	last     Finding // the last failed attempt, while it is pending
 	end      Finding // the line or attempt that ended the prompt
 }
@@ -86,12 +87,18 @@ func (g *Grace) Pending() Finding {
 	return g.last
 }
 
+// Said is what the line that Line judged last means by itself: for an ignored
+// one the reason.
+func (g *Grace) Said() Finding { return g.said }
+
 // Line judges a line that came at that time.
 func (g *Grace) Line(at time.Time, r Record, c Context) Decision {
 	if d, over := g.due(at); over {
+		g.said = Finding{Action: Ignore, Reason: ReasonSettled}
 		return d
 	}
 	f := g.prompt.Judge(r, c)
+	g.said = f
 	switch f.Action {
 	case Terminal:
 		g.end = f

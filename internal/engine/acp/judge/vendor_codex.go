@@ -1,0 +1,25 @@
+package judge
+
+import (
+	"encoding/json"
+
+	"rouse/internal/engine/acp/wire"
+)
+
+// isSystemError reports whether codex-acp 2 says that its thread broke. It
+// says so before it answers, with an end_turn that looks like any other; the
+// status alone is not decisive, since the thread may go on.
+func isSystemError(meta json.RawMessage) bool {
+	return wire.Text(wire.At(meta, "codex", "threadStatus", "type")) == "systemError"
+}
+
+// sessionInfo takes the _meta of a session_info_update, in which vendors tell
+// how their session does.
+func (t *Turn) sessionInfo(meta json.RawMessage) {
+	if isSystemError(meta) {
+		t.systemError = true
+	}
+	if f := failureIn(meta); f != nil {
+		t.reported = f
+	}
+}
