@@ -25,18 +25,18 @@ var hidden = []struct {
 	}, regexp.MustCompile(`(?i)[a-z0-9+.-]*://\S*` +
 		`|(\b(?:mailto|javascript|vbscript|blob):\S+|\bfile:/\S*|\bdata:[a-z0-9.+-]+/\S*)` +
 		`|(?:[a-z0-9._%+-]+@)?(?:[a-z0-9-]+\.)+(?:[a-z]{2,}|xn--[a-z0-9-]+)(?::\d+)?/\S*`), link},
+	{func(s string, t *traits) bool { return strings.Contains(s, "PRIVATE KEY") },
+		regexp.MustCompile(`-*BEGIN [A-Z0-9 ]*PRIVATE KEY.*?(?:END [A-Z0-9 ]*PRIVATE KEY-*|$)`), whole},
 	{func(s string, t *traits) bool { return t.at }, regexp.MustCompile(`[\p{Latin}0-9._%+-]+@[\p{Latin}0-9-]+(?:\.[\p{Latin}0-9-]+)+`), whole},
 	{func(s string, t *traits) bool { return t.says("authorization") },
-		regexp.MustCompile(`(?i)\bauthorization["']?\s*[:=]\s*["']?(?:[a-z]+\s+["']?)?([^\s"']+)`), credentials},
-	{func(s string, t *traits) bool { return t.says("key provided:") }, regexp.MustCompile(`(?i)(\bapi[ _-]?key provided:)\s*\S+`), provided},
+		regexp.MustCompile(`(?i)(?:\bauthorization["']?\s*[:=]\s*["']?)+(?:[a-z]+\s+["']?)?([^\s"']+)`), credentials},
+	{func(s string, t *traits) bool { return t.says("key provided:") }, regexp.MustCompile(`(?i)(\bapi[ _-]?key provided:)\s*(?:(?:bearer|basic)\s+)?\S+`), provided},
 	{func(s string, t *traits) bool {
 		return (t.colon || t.equals) && t.says("key", "token", "secret", "passw", "cookie")
 	}, regexp.MustCompile(`(?i)((?:\b|_)(?:x-api-key|api[ _-]?key|(?:access|refresh|auth|id|session)[ _-]?token|client[ _-]?secret|secret|password|passwd|(?:set-)?cookie))` +
-		`["']?\s*([:=])\s*["']?([^\s"']+(?:;\s[^\s"';=]+=[^\s"';]*)*)`), labelled},
+		`["']?\s*([:=])\s*["']?(?:(?:bearer|basic)\s+)?([^\s"']*[^\s"';](?:; [^\s"';=]+=[^\s"';]*)*)`), labelled},
 	{func(s string, t *traits) bool { return t.digit && t.says("bearer", "basic") },
 		regexp.MustCompile(`(?i)\b(?:bearer|basic)\s+[^\s"',;]{8,}`), withDigit},
-	{func(s string, t *traits) bool { return strings.Contains(s, "PRIVATE KEY") },
-		regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`), whole},
 	{func(s string, t *traits) bool { return t.run >= 8 && anyOf(s, keyStarts) },
 		regexp.MustCompile(`(?:\b|_)(?:sk-[\w*-]{8,}|[srp]k_(?:live|test)_\w{4,}|gh[a-z]_\w{8,}|github_pat_\w{8,}|glpat-[\w-]{8,}|xox[a-z]-[\w-]{8,}|` +
 			`AIza[\w-]{8,}|ya29\.[\w.-]{8,}|A(?:KIA|SIA)[A-Z0-9]{8,}|(?:gsk|hf|r8|npm)_\w{8,}|(?:xai|pplx|nvapi)-[\w-]{8,}|` +
@@ -45,12 +45,12 @@ var hidden = []struct {
 		regexp.MustCompile(`\b(?:wrk|ses|run|msg|prt|per|usr|key|org|req|acct)_[\p{L}\p{N}_-]*|\borg-[A-Za-z0-9]{8,}|` +
 			`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`), whole},
 	{func(s string, t *traits) bool { return t.slash || t.back },
-		regexp.MustCompile(`(^|[^\w/])/[^\s/"<>]+/[^\s"<>]+|(^|\W)(?:~[\w.-]*/[^\s"<>]+|[A-Za-z]:\\[^\s"<>]*|\\\\[^\s\\"<>]+\\[^\s"<>]+)`), place},
+		regexp.MustCompile(`(^|[^\w/])/[^\s/"<>]+/[^\s"<>]+|(^|\W)(?:~[\w.-]*/[^\s"<>]+|[A-Za-z]:\\[^\s"<>]*|\\+[^\s\\"<>]+\\[^\s"<>]+)`), place},
 	{func(s string, t *traits) bool { return t.run >= 32 && t.digit }, regexp.MustCompile(`[A-Za-z0-9_+]{32,}`), mixed},
 }
 
 // keyStarts are how vendors' keys begin.
-var keyStarts = []string{"sk-", "k_live_", "k_test_", "gh", "glpat-", "xox", "AIza", "ya29.", "AKIA", "ASIA", "gsk_", "hf_", "r8_", "npm_", "xai-", "pplx-",
+var keyStarts = []string{"sk-", "k_live_", "k_test_", "gh", "github_pat_", "glpat-", "xox", "AIza", "ya29.", "AKIA", "ASIA", "gsk_", "hf_", "r8_", "npm_", "xai-", "pplx-",
 	"nvapi-", "eyJ"}
 
 // hide takes out of one line what must not be shown.
@@ -115,7 +115,12 @@ func link(s string, m []int) (string, int, bool) {
 	return "", max(bare(s, m[0], m[1]), m[0]+1), true
 }
 
+// credentials hides what follows Authorization. One that follows another has a
+// value of its own.
 func credentials(s string, m []int) (string, int, bool) {
+	if v := s[m[2]:m[3]]; len(v) >= len("authorization") && strings.EqualFold(v[:len("authorization")], "authorization") {
+		return "Authorization " + redacted + " ", m[2], true
+	}
 	return "Authorization " + redacted, max(bare(s, m[2], m[3]), m[2]+1), true
 }
 

@@ -23,7 +23,7 @@ const (
 // bytes of valid UTF-8. It may be empty. Markup is left for the view to escape.
 // Sanitizing twice changes nothing.
 func Sanitize(text string) string {
-	return cut(settle(tidy(firstRunes(text, maxText))))
+	return cut(settle(flat(firstRunes(text, maxText))))
 }
 
 // spoken is the whole of an error's text that may be shown, without the name
@@ -60,11 +60,11 @@ func settle(s string) string {
 	return "" // built to grow a new secret out of each that is hidden
 }
 
-// cut bounds a text, at a whole character and marked as cut.
+// cut bounds a text, at a whole character and marked as cut. A half of
+// something may look like something, and what stands for it may be longer.
 func cut(s string) string {
-	for len(s) > MaxMessage {
-		s = strings.TrimRight(rouse.Clip(s, MaxMessage-len("…")), " ")
-		s = settle(s + "…") // a half of something may look like something
+	for room := MaxMessage - len("…"); len(s) > MaxMessage; room -= 64 {
+		s = settle(strings.TrimRight(rouse.Clip(s, max(room, 0)), " ") + "…")
 	}
 	return s
 }
