@@ -26,6 +26,9 @@ type Launcher interface {
 	Create(ctx context.Context, n session.NewSession) (s *rouse.Session, warning string, err error)
 	Prompt(ctx context.Context, p session.Prompt) (session.Accepted, error)
 	Vitals(sessionID string) (rouse.Vitals, bool)
+	// Process is the process that the session keeps, also between turns; 0
+	// for none.
+	Process(sessionID string) (pid int)
 	// Cancel starts the ladder for the running turn and returns at once;
 	// Conflict when another generation runs.
 	Cancel(sessionID string, generation uint64) (v rouse.Vitals, running bool, err error)
@@ -46,7 +49,9 @@ type Deps struct {
 	// not known).
 	Process func(pid int) (alive bool, rss int64)
 	Prompts recovery.Prompts
-	Config  func() *config.Config
+	// Programs are the agent programs.
+	Programs Programs
+	Config   func() *config.Config
 	// Directory is where sessions work that name none.
 	Directory string
 	// Closing is closed when streams have to end.
@@ -128,6 +133,8 @@ func New(d Deps, root http.Handler) http.Handler {
 	rescue.DefaultStatus = http.StatusAccepted
 	huma.Register(a, rescue, wrap(o, o.rescue))
 	huma.Register(a, operation("get-rescue", http.MethodGet, "/rescues/{id}", "How far a rescue is"), wrap(o, o.getRescue))
+	huma.Register(a, operation("list-programs", http.MethodGet, "/agents", "List the agent programs and what is known of them"), wrap(o, o.programs))
+	huma.Register(a, operation("probe-program", http.MethodPost, "/agents/{name}/probe", "Start an agent program and say what it can do"), wrap(o, o.probeProgram))
 	launch := operation("launch", http.MethodPost, "/launch", "Create a session, prompt it, and verify that it generates")
 	launch.DefaultStatus = http.StatusCreated
 	huma.Register(a, launch, wrap(o, o.launch))

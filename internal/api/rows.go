@@ -68,6 +68,14 @@ func (o *own) row(ctx context.Context, s *rouse.Session, walls []rouse.Wall, now
 		return r, err
 	}
 	r.Verdict, r.Until = l.code(), stamp(l.Verdict.Until)
+	if pid := o.Sessions.Process(s.ID); pid != 0 {
+		if alive, rss := o.Process(pid); alive {
+			r.PID = &pid
+			if rss > 0 {
+				r.RSSBytes = &rss
+			}
+		}
+	}
 	v := l.Vitals
 	if v == nil {
 		if l.last != nil {
@@ -76,12 +84,6 @@ func (o *own) row(ctx context.Context, s *rouse.Session, walls []rouse.Wall, now
 		return r, nil
 	}
 	r.Evidence = evidence(v, &l.Verdict, now)
-	if v.PID != 0 {
-		r.PID = &v.PID
-		if alive, rss := o.Process(v.PID); alive && rss > 0 {
-			r.RSSBytes = &rss
-		}
-	}
 	return r, nil
 }
 

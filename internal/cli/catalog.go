@@ -254,37 +254,3 @@ type agentJSON struct {
 	Native      bool   `json:"native"`
 	Hidden      bool   `json:"hidden"`
 }
-
-type agentsCmd struct {
-	All  bool `help:"Also agents for Rouse's own use."`
-	JSON bool `name:"json" help:"Print {agents}."`
-}
-
-func (agentsCmd) Help() string {
-	return `Primary agents may be a session's agent; sub-agents are started inside one.
-
-Example:
-  rouse agents`
-}
-
-// Run lists agents.
-func (c *agentsCmd) Run(a *app) error {
-	cat, err := a.catalog()
-	if err != nil {
-		return err
-	}
-	list := []agentJSON{}
-	for _, ag := range cat.Agents {
-		if c.All || !ag.Hidden {
-			list = append(list, ag)
-		}
-	}
-	if c.JSON {
-		return a.printJSON(map[string]any{"agents": list})
-	}
-	rows := make([][]string, len(list))
-	for i, ag := range list {
-		rows[i] = []string{ag.Name, ag.Mode, ag.Model, short(ag.Description, 80)}
-	}
-	return a.table([]string{"AGENT", "MODE", "MODEL", "WHAT FOR"}, rows)
-}

@@ -19,6 +19,8 @@ func (psCmd) Help() string {
 	return `The state is what the watch makes of a session: working, quiet, quiet_tool, hung,
 never_started, retrying, waiting_permission, waiting_question, waiting_quota,
 unresponsive, orphaned, or settled:<outcome>. Until is when it ends by itself.
+Mem is the memory of the agent program that the session keeps, with all that it
+started; sessions of Rouse's own loop have none.
 
 Examples:
   rouse ps
@@ -56,14 +58,22 @@ func (c *psCmd) Run(a *app) error {
 	}
 	rows, now := make([][]string, len(list.Sessions)), time.Now()
 	for i, s := range list.Sessions {
-		rows[i] = []string{s.ID, short(s.Title, 32), stateCell(s), s.Model.String(), fmt.Sprint(s.Messages),
+		rows[i] = []string{s.ID, short(s.Title, 32), stateCell(s), s.Model.String(), memory(s.RSS), fmt.Sprint(s.Messages),
 			age(now.Sub(s.UpdatedAt)), untilCell(s, now), short(strings.Join(s.Evidence, "; "), 72)}
 	}
-	if err := a.table([]string{"SESSION", "TITLE", "STATE", "MODEL", "MSGS", "AGE", "UNTIL", "EVIDENCE"}, rows); err != nil {
+	if err := a.table([]string{"SESSION", "TITLE", "STATE", "MODEL", "MEM", "MSGS", "AGE", "UNTIL", "EVIDENCE"}, rows); err != nil {
 		return err
 	}
 	if list.HasMore {
 		a.notef("%d of %d sessions; --limit shows more", len(list.Sessions), list.Total)
 	}
 	return nil
+}
+
+// memory writes a size of a process; "" for none.
+func memory(bytes int64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d MB", (bytes+(1<<20)-1)>>20)
 }

@@ -30,6 +30,8 @@ type Row struct {
 	Queued       int            `json:"queued"`
 	Messages     int            `json:"messages"`
 	Orchestrator string         `json:"orchestrator"`
+	PID          int            `json:"pid"`       // of the agent program; 0: none
+	RSS          int64          `json:"rss_bytes"` // of it and what it started
 	UpdatedAt    time.Time      `json:"updated_at"`
 }
 

@@ -83,21 +83,22 @@ const (
 
 // server is what Run builds.
 type server struct {
-	opt    Options
-	cfg    *config.Store
-	log    *slog.Logger
-	data   *dataFolder
-	store  *store.Store
-	feed   *feed.Feed
-	lanes  *session.Lanes
-	gate   *routing.Gate
-	listen net.Listener
-	url    string
-	boot   store.Lease
-	drain  *drainer
-	medic  *recovery.Medic
-	watch  *watch.Watch
-	close  []func() error // in the order in which things were opened
+	programs *programs
+	opt      Options
+	cfg      *config.Store
+	log      *slog.Logger
+	data     *dataFolder
+	store    *store.Store
+	feed     *feed.Feed
+	lanes    *session.Lanes
+	gate     *routing.Gate
+	listen   net.Listener
+	url      string
+	boot     store.Lease
+	drain    *drainer
+	medic    *recovery.Medic
+	watch    *watch.Watch
+	close    []func() error // in the order in which things were opened
 }
 
 // Run serves until ctx ends and everything has stopped. Errors before that are

@@ -2,12 +2,16 @@ package daemon
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
 
+	"rouse"
+	"rouse/internal/api"
 	"rouse/internal/config"
 	"rouse/internal/engine"
 	"rouse/internal/engine/acp"
@@ -33,6 +37,28 @@ type programs struct {
 
 	mu      sync.Mutex
 	engines map[string]program
+	reports map[string]rouse.ProgramReport
+}
+
+// newPrograms makes the engines' keeper; env is added to each process.
+func newPrograms(cfg *config.Store, speed float64, log *slog.Logger, env ...string) *programs {
+	return &programs{cfg: cfg, env: env, speed: speed, log: log, engines: map[string]program{}, reports: map[string]rouse.ProgramReport{}}
+}
+
+// Programs asks the programs of a configuration where no server runs.
+type Programs struct{ p *programs }
+
+// OpenPrograms makes one; nothing is started before Report.
+func OpenPrograms(cfg *config.Store) Programs {
+	return Programs{newPrograms(cfg, 0, slog.New(slog.DiscardHandler))}
+}
+
+// Rows describes them as GET /rouse/v1/agents does.
+func (p Programs) Rows() []api.ProgramRow { return api.ProgramRows(p.p.cfg.Get(), nil) }
+
+// Report asks one, as the server does.
+func (p Programs) Report(ctx context.Context, name string) (rouse.ProgramReport, error) {
+	return p.p.Report(ctx, name)
 }
 
 type program struct {
@@ -43,6 +69,38 @@ type program struct {
 // engine gives the engine of a program by its name. It is made anew when the
 // program's configuration changed; conversations go on with the old one.
 func (p *programs) engine(name string) (engine.Engine, bool) {
+	e, ok := p.acp(name)
+	return e, ok
+}
+
+// Report asks a program what it can do, and remembers it.
+func (p *programs) Report(ctx context.Context, name string) (rouse.ProgramReport, error) {
+	e, ok := p.acp(name)
+	if !ok {
+		return rouse.ProgramReport{}, rouse.Errorf(rouse.NotFound, "daemon: program", "there is no agent program %q", rouse.Clip(name, 80))
+	}
+	if now, ok := p.cfg.Get().Program(name); ok && now.Path == "" {
+		r := rouse.ProgramReport{Authenticated: "unknown", Diagnostics: "unsupported", Models: []string{}, Modes: []string{}, Problem: now.Unusable(), At: time.Now().UTC()}
+		return r, nil
+	}
+	r, err := e.Report(ctx)
+	if err != nil {
+		return r, rouse.Wrap("daemon: program", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reports[name] = r
+	return r, nil
+}
+
+// Reports are the latest ones.
+func (p *programs) Reports() map[string]rouse.ProgramReport {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.reports)
+}
+
+func (p *programs) acp(name string) (*acp.Engine, bool) {
 	now, ok := p.cfg.Get().Program(name)
 	if !ok {
 		return nil, false

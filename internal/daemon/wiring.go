@@ -53,11 +53,11 @@ func (s *server) engines() func(string) (engine.Engine, error) {
 	if s.opt.Drill {
 		known["drill"] = drill.Engine{Speed: s.opt.DrillSpeed}
 	}
-	programs := &programs{cfg: s.cfg, env: []string{bootMark(s.boot.ID)}, speed: s.opt.DrillSpeed, log: s.log, engines: map[string]program{}}
+	s.programs = newPrograms(s.cfg, s.opt.DrillSpeed, s.log, bootMark(s.boot.ID))
 	return func(name string) (engine.Engine, error) {
 		e, ok := known[name]
 		if !ok {
-			e, ok = programs.engine(name)
+			e, ok = s.programs.engine(name)
 		}
 		if !ok {
 			return nil, rouse.FieldError("engine", "engine", "there is no engine %q", rouse.Clip(name, 40))
@@ -109,5 +109,5 @@ func (s *server) environment(sessionID string) []string {
 // own puts Rouse's own API beside the wire.
 func (s *server) own(wire http.Handler, directory string, closing <-chan struct{}) http.Handler {
 	return api.New(api.Deps{Store: s.store, Feed: s.feed, Sessions: s.lanes, Config: s.cfg.Get, Directory: directory,
-		Closing: closing, Drain: s.drain.start, Release: s.release(), Rescuer: s.medic, Watch: s.watch, Process: proc.Look, Prompts: s.lanes, Log: s.log}, wire)
+		Closing: closing, Drain: s.drain.start, Release: s.release(), Rescuer: s.medic, Watch: s.watch, Process: proc.LookTree, Programs: s.programs, Prompts: s.lanes, Log: s.log}, wire)
 }

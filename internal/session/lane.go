@@ -272,6 +272,7 @@ func (ln *lane) drained(a *active) {
 func (ln *lane) dropConversation() {
 	if conv := ln.conv; conv != nil {
 		ln.conv = nil
+		ln.sink.describe(0, engine.Info{})
 		ln.answers.Go(func() {
 			if err := conv.Close(); err != nil {
 				ln.l.Log.Warn("session.close", "session", ln.id, "err", err)

@@ -18,7 +18,9 @@ func (ln *lane) keepResume() {
 	if a == nil || ln.conv == nil {
 		return
 	}
-	name, id := a.session.Engine, ln.conv.Info().EngineSession
+	info := ln.conv.Info()
+	ln.sink.describe(a.turn.Generation, info)
+	name, id := a.session.Engine, info.EngineSession
 	if id == "" || a.session.Resume[name] == id {
 		return
 	}

@@ -32,6 +32,7 @@ type sink struct {
 	v      rouse.Vitals
 	tools  []rouse.OpenTool // top-level calls that run; the newest is shown
 	grace  time.Duration    // how long an overdue retry is believed in
+	pid    int              // of the conversation's process
 	active bool
 	closed bool
 }

@@ -154,6 +154,20 @@ func (l *Lanes) Cancel(sessionID string, generation uint64) (v rouse.Vitals, run
 	return v, running, nil
 }
 
+// Process is the process behind a session's conversation, also between turns; 0
+// when it keeps none here.
+func (l *Lanes) Process(sessionID string) (pid int) {
+	l.mu.Lock()
+	ln := l.lanes[sessionID]
+	l.mu.Unlock()
+	if ln == nil {
+		return 0
+	}
+	ln.sink.mu.Lock()
+	defer ln.sink.mu.Unlock()
+	return ln.sink.pid
+}
+
 // look copies the vitals of an active turn.
 func (s *sink) look(v *rouse.Vitals) bool {
 	s.mu.Lock()
@@ -184,6 +198,7 @@ func (s *sink) waits(generation uint64, w *rouse.WaitFact) {
 func (s *sink) describe(generation uint64, info engine.Info) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.pid = info.PID
 	if s.v.Generation != generation {
 		return
 	}
