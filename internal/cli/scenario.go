@@ -113,7 +113,11 @@ func (c *drillRun) play(a *app, s drill.Scenario) (r drill.Report, err error) {
 		return r, &rouse.Error{Kind: rouse.Unavailable, Op: "drill", Msg: "no temporary folder can be made", Err: err}
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	st := &stage{a: a, dir: dir, speed: c.Speed}
+	defer a.leaving.add(func() { _ = os.RemoveAll(dir) })()
+	var st house = &stage{a: a, dir: dir, speed: c.Speed}
+	if s.Apart {
+		st = &apart{dir: dir, speed: c.Speed, leaving: a.leaving}
+	}
 	if err := os.Mkdir(st.Work(), 0o755); err != nil {
 		return r, rouse.Wrap("drill", err)
 	}
@@ -122,6 +126,13 @@ func (c *drillRun) play(a *app, s drill.Scenario) (r drill.Report, err error) {
 	}
 	defer func() { err = errors.Join(err, st.stop()) }()
 	return s.Play(a.ctx, st)
+}
+
+// house is a stage with what happens before and after the play.
+type house interface {
+	drill.Stage
+	start(ctx context.Context) error
+	stop() error
 }
 
 func show(a *app, s drill.Scenario, r drill.Report) error {

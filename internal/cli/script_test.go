@@ -53,7 +53,8 @@ func TestScripts(t *testing.T) {
 			"exits":  exits,
 			"serve":  serveInBackground,
 			"vendor": vendorInBackground,
-			"signal": signalAt,
+			"signal": signalAt(os.Interrupt),
+			"urge":   signalAt(os.Interrupt, syscall.SIGTERM),
 			"jsonl":  jsonLines,
 		},
 	})
@@ -148,28 +149,32 @@ func vendorInBackground(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("VENDOR", ready.URL)
 }
 
-// signalAt runs rouse, sends it SIGINT at the first line of stdout that holds
+// signalAt runs rouse, sends it signals at the first line of stdout that holds
 // a text, and wants an exit code: signal 130 TEXT ARGS…
-func signalAt(ts *testscript.TestScript, _ bool, args []string) {
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	cmd, out := start(ts, args[2:])
-	kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-	defer kill.Stop()
-	sent := false
-	for out.Scan() {
-		ts.Logf("%s", out.Text())
-		if !sent && strings.Contains(out.Text(), args[1]) {
-			sent = true
-			ts.Check(cmd.Process.Signal(os.Interrupt))
+func signalAt(signals ...os.Signal) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		want, err := strconv.Atoi(args[0])
+		ts.Check(err)
+		cmd, out := start(ts, args[2:])
+		kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+		defer kill.Stop()
+		sent := false
+		for out.Scan() {
+			ts.Logf("%s", out.Text())
+			if !sent && strings.Contains(out.Text(), args[1]) {
+				sent = true
+				for _, s := range signals {
+					ts.Check(cmd.Process.Signal(s))
+				}
+			}
 		}
-	}
-	_ = cmd.Wait() // the code says it
-	if !sent {
-		ts.Fatalf("%q never came", args[1])
-	}
-	if code := cmd.ProcessState.ExitCode(); code != want {
-		ts.Fatalf("exit code %d, want %d", code, want)
+		_ = cmd.Wait() // the code says it
+		if !sent {
+			ts.Fatalf("%q never came", args[1])
+		}
+		if code := cmd.ProcessState.ExitCode(); code != want {
+			ts.Fatalf("exit code %d, want %d", code, want)
+		}
 	}
 }
 

@@ -42,6 +42,7 @@ func (c *drillTour) Run(a *app) (err error) {
 		return &rouse.Error{Kind: rouse.Unavailable, Op: "tour", Msg: "no temporary folder can be made", Err: err}
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer a.leaving.add(func() { _ = os.RemoveAll(dir) })()
 	work := filepath.Join(dir, "project")
 	if err := os.Mkdir(work, 0o755); err != nil {
 		return rouse.Wrap("tour", err)

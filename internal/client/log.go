@@ -8,12 +8,14 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 )
 
 // LogEvent is one event of Rouse's own stream: {seq, type, at, session, …}.
 type LogEvent struct {
 	Seq        int64           `json:"seq"`
 	Type       string          `json:"type"` // rouse.turn.settled, rouse.verdict …
+	At         time.Time       `json:"at"`
 	Session    string          `json:"session"`
 	Turn       string          `json:"turn"`
 	Generation uint64          `json:"generation"`

@@ -43,6 +43,8 @@ type Report struct {
 type Scenario struct {
 	Name, What string
 	play       func(*play) error
+	// Apart says that the stage must be a Sleeper.
+	Apart bool
 }
 
 // Play plays a scenario on a stage. The error is of the stage: a check that
@@ -174,10 +176,7 @@ func (p *play) prompt(session, model, text string) (client.Accepted, error) {
 
 // begin makes a session and sends it one prompt.
 func (p *play) begin(model string) (session string, acc client.Accepted, err error) {
-	if session, err = p.session(); err == nil {
-		acc, err = p.prompt(session, model, "drill")
-	}
-	return session, acc, err
+	return p.beginWith(model, "drill")
 }
 
 // turn waits for an event of one turn.

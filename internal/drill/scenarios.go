@@ -5,21 +5,22 @@ import "fmt"
 // Scenarios are the plays of `rouse drill run`, in order.
 func Scenarios() []Scenario {
 	return []Scenario{
-		{"hang", "falls silent after two words: quiet, a notice, hung; ended by hand", (*play).hang},
-		{"quiet-tool", "a tool says nothing for 15 minutes and ends well: one notice, nothing else", (*play).quietTool},
-		{"mute", "never says anything: failed as never started after 5 minutes", (*play).mute},
-		{"deaf", "ignores cancel: force ends it", (*play).deaf},
-		{"stubborn", "ignores cancel and force: the turn is settled without it, the next prompt waits for its end", (*play).stubborn},
-		{"late-answer", "answers as completed after it was cancelled: cancelled it stays", (*play).lateAnswer},
-		{"lost-completion", "a prompt whose end is never told: cancel escalates, the next prompt runs", (*play).lostCompletion},
-		{"hang-rescue", "a hung turn is ended, the session woken with facts, the queue runs after it", (*play).hangRescue},
-		{"stubborn-child", "a tool that ignores TERM and left its group: abort leaves no process", (*play).stubbornChild},
-		{"restart-in-tool", "the server is restarted while a tool runs: interrupted, its call closed, the queue runs", (*play).restartInTool},
-		{"busy-queue-abort", "abort ends the running prompt only: what waits runs, in order", (*play).busyQueueAbort},
-		{"paused-at-prompt", "a paused session refuses prompts and stores nothing; resumed it works", (*play).pausedAtPrompt},
-		{"permission", "a turn that waits for a person is not judged silent", (*play).waitingForPerson},
-		{"retry", "a known wait for another attempt is told with its time, not judged silent", (*play).knownRetry},
-		{"fifty", "50 sessions of which 5 hang: those 5 are found, nobody else", (*play).fifty},
+		{Name: "hang", What: "falls silent after two words: quiet, a notice, hung; ended by hand", play: (*play).hang},
+		{Name: "quiet-tool", What: "a tool says nothing for 15 minutes and ends well: one notice, nothing else", play: (*play).quietTool},
+		{Name: "mute", What: "never says anything: failed as never started after 5 minutes", play: (*play).mute},
+		{Name: "deaf", What: "ignores cancel: force ends it", play: (*play).deaf},
+		{Name: "stubborn", What: "ignores cancel and force: the turn is settled without it, the next prompt waits for its end", play: (*play).stubborn},
+		{Name: "late-answer", What: "answers as completed after it was cancelled: cancelled it stays", play: (*play).lateAnswer},
+		{Name: "lost-completion", What: "a prompt whose end is never told: cancel escalates, the next prompt runs", play: (*play).lostCompletion},
+		{Name: "hang-rescue", What: "a hung turn is ended, the session woken with facts, the queue runs after it", play: (*play).hangRescue},
+		{Name: "stubborn-child", What: "a tool that ignores TERM and left its group: abort leaves no process", play: (*play).stubbornChild},
+		{Name: "restart-in-tool", What: "the server is restarted while a tool runs: interrupted, its call closed, the queue runs", play: (*play).restartInTool},
+		{Name: "busy-queue-abort", What: "abort ends the running prompt only: what waits runs, in order", play: (*play).busyQueueAbort},
+		{Name: "paused-at-prompt", What: "a paused session refuses prompts and stores nothing; resumed it works", play: (*play).pausedAtPrompt},
+		{Name: "permission", What: "a turn that waits for a person is not judged silent", play: (*play).waitingForPerson},
+		{Name: "retry", What: "a known wait for another attempt is told with its time, not judged silent", play: (*play).knownRetry},
+		{Name: "suspended", What: "the machine is suspended for 11 minutes: nobody is condemned for it, who hangs is found awake", play: (*play).suspended, Apart: true},
+		{Name: "fifty", What: "50 sessions of which 5 hang: those 5 are found, nobody else", play: (*play).fifty},
 	}
 }
 
