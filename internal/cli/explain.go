@@ -12,6 +12,7 @@ import (
 
 type explainCmd struct {
 	Limits explainLimitsCmd `cmd:"" help:"Say what a provider's failure means, and why."`
+	Stderr explainStderrCmd `cmd:"" help:"Say what an agent's standard error proves about a prompt."`
 }
 
 type explainLimitsCmd struct {
@@ -63,25 +64,43 @@ func known(s string) *string {
 
 // Run explains.
 func (c *explainLimitsCmd) Run(a *app) error {
-	var from io.Reader = a.in
-	if c.File != "" && c.File != "-" {
-		f, err := os.Open(c.File)
-		if err != nil {
-			return usage("%s: the file cannot be opened", c.File)
-		}
-		defer f.Close()
-		from = f
+	from, err := a.evidence(c.File)
+	if err != nil {
+		return err
 	}
+	defer from.Close()
 	cases, err := limits.ReadCases(from, time.Now())
 	if err != nil {
 		return err // Invalid: a mistake in what was given
 	}
-	enc := json.NewEncoder(a.out)
-	enc.SetEscapeHTML(false)
+	enc := a.jsonLines()
 	for _, one := range cases {
 		if err := enc.Encode(explain(one)); err != nil {
 			return rouse.Wrap("cli: print", err)
 		}
 	}
 	return nil
+}
+
+// evidence opens a file; - and nothing are stdin.
+func (a *app) evidence(name string) (io.ReadCloser, error) {
+	if name == "" || name == "-" {
+		return io.NopCloser(a.in), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, usage("%s: the file cannot be opened", name)
+	}
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		f.Close()
+		return nil, usage("%s: it is a directory; give a file in it", name)
+	}
+	return f, nil
+}
+
+// jsonLines prints a line of JSON for each value, text as it is.
+func (a *app) jsonLines() *json.Encoder {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	return enc
 }

@@ -225,9 +225,14 @@ func (g *Grace) happens(h Happening, c Context) Decision {
 	return g.Line(h.At, Parse(line), c)
 }
 
-// IsJSON reports whether text looks like cases rather than like the standard
+// IsCases reports whether text looks like cases rather than like the standard
 // error of a program.
-func IsJSON(text []byte) bool {
-	text = bytes.TrimLeft(text, " \t\r\n\ufeff")
-	return len(text) > 0 && (text[0] == '{' || text[0] == '[' && json.Valid(text))
+func IsCases(text []byte) bool {
+	const space = " \t\r\n"
+	text = bytes.TrimLeft(text, space)
+	if list, ok := bytes.CutPrefix(text, []byte("[")); ok {
+		text = bytes.TrimLeft(list, space)
+		return len(text) == 0 || text[0] == '{' || text[0] == ']'
+	}
+	return len(text) > 0 && text[0] == '{'
 }

@@ -6,6 +6,7 @@ package limits
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 
 	"rouse"
@@ -109,7 +110,10 @@ func Classify(e Evidence) Finding {
 	}
 	f.Class, f.Confidence, f.Why = v.class, v.conf, v.why
 	if v.class == rouse.ClassRate || v.class == rouse.ClassQuota || v.class == rouse.ClassCapacity {
-		f.ResetAt, f.ResetSource = reset(&x)
+		if f.ResetAt, f.ResetSource = reset(&x); f.ResetAt.IsZero() {
+			v.why += unreadFor(x)
+		}
+		f.Why = v.why
 	}
 	if v.class == rouse.ClassRate && promoted(&x, f.ResetAt) {
 		f.Class, f.Why = rouse.ClassQuota, v.why+"; too long to wait through"
@@ -131,6 +135,20 @@ func Classify(e Evidence) Finding {
 		f.Terminal = !x.retries
 	}
 	return f
+}
+
+// unreadFor says that a time was left unread because the host's zone is
+// unknown; "" when that changed nothing.
+func unreadFor(x facts) string {
+	if _, known := zone(x.zone); known || x.zone == "" {
+		return ""
+	}
+	name := x.zone
+	x.zone = "UTC"
+	if at, _ := reset(&x); at.IsZero() {
+		return ""
+	}
+	return "; it names a time without a zone, and host_zone " + strconv.Quote(rouse.Clip(name, 60)) + " is no zone that is known (one is Europe/Berlin)"
 }
 
 // modelOf is the model that the finding is about: the record's, else what the
