@@ -28,8 +28,8 @@ type ProgramRow struct {
 	Package    string   `json:"package,omitempty"`
 	Processes  string   `json:"processes" enum:"per-session,shared"`
 	Unusable   string   `json:"unusable,omitempty"`
-	// Report is what the last probe brought; null before the first.
-	Report *rouse.ProgramReport `json:"report" nullable:"true"`
+	// Report is what the last probe brought; absent before the first.
+	Report *rouse.ProgramReport `json:"report,omitempty"`
 }
 
 // ProgramsOutput lists the agent programs.

@@ -131,7 +131,7 @@ func agentOf(p *config.Program) acp.Agent {
 	if p.Path != "" {
 		a.Command[0] = p.Path
 	}
-	a.Env = slices.Concat(p.Env, a.Env)
+	a.Set = p.Env
 	a.Model, a.Mode, a.Shared = cmp.Or(p.Model, a.Model), cmp.Or(p.Mode, a.Mode), p.Shared
 	if p.Plain {
 		a.Diagnostics = nil

@@ -137,9 +137,41 @@ func (p *simulation) calls(r *request, d *directive) (name, input string, ok boo
 		b = []byte(d.input)
 	}
 	if _, offered := r.tools[name]; !offered && d.tool == "" {
-		return "", "", false
+		return r.shellCall(name, args)
 	}
 	return name, string(b), true
+}
+
+// shells are the tools by which agents run a command, with the argument that
+// takes it, where it is not Rouse's own.
+var shells = []struct{ tool, command string }{
+	{"Bash", "command"},              // claude-agent-acp 0.101.0
+	{"run_shell_command", "command"}, // gemini 0.61.0, qwen 0.24.4
+	{"exec_command", "cmd"},          // codex-acp 2.6.0
+	{"shell_command", "command"},     // codex
+	{"shell", "command"},
+}
+
+// shellCall is a call of the shell under the name that the caller offers.
+func (r *request) shellCall(name string, args map[string]any) (string, string, bool) {
+	if name != "bash" {
+		return "", "", false
+	}
+	for _, s := range shells {
+		if _, offered := r.tools[s.tool]; !offered {
+			continue
+		}
+		own := map[string]any{s.command: args["command"]}
+		if s.command == "command" {
+			own["description"] = args["description"]
+		}
+		if s.tool == "shell" { // an argument vector
+			own = map[string]any{"command": []any{"bash", "-lc", args["command"]}}
+		}
+		b, err := json.Marshal(own)
+		return s.tool, string(b), err == nil
+	}
+	return "", "", false
 }
 
 // stream sends filler tokens at a rate, late ones together.

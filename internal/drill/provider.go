@@ -25,16 +25,32 @@ type Options struct {
 	Seen func(model, purpose string)
 }
 
-// NewProvider makes the simulated provider: POST /v1/chat/completions and
-// POST /v1/messages, GET /v1/models. It asks for no key.
+// dialect is how one vendor's API is spoken.
+type dialect struct {
+	parse  func(body []byte, r *http.Request) (*request, error)
+	frames func(http.ResponseWriter, *request) frames
+	// limited refuses a call because a plan's limit is used up.
+	limited func(w http.ResponseWriter, left time.Duration, model string)
+}
+
+var (
+	chatAPI     = dialect{parse: parseRequest, frames: openaiFrames, limited: planLimit}
+	messagesAPI = dialect{parse: parseRequest, frames: anthropicFrames, limited: planLimit}
+)
+
+// NewProvider makes the simulated provider: POST /v1/chat/completions,
+// /v1/responses and /v1/messages, /v1beta/models/MODEL:streamGenerateContent,
+// and GET /v1/models. It asks for no key.
 func NewProvider(o Options) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	p := &simulation{opts: o, counts: map[string]int{}}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { p.call(w, r, openaiFrames) })
-	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) { p.call(w, r, anthropicFrames) })
+	for path, of := range map[string]dialect{"/v1/chat/completions": chatAPI, "/v1/messages": messagesAPI, "/v1/responses": responsesAPI,
+		"/v1beta/models/{call}": geminiAPI} {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { p.call(w, r, of) })
+	}
 	mux.HandleFunc("GET /v1/models", p.models)
 	return mux
 }
@@ -91,13 +107,17 @@ func refuse(w http.ResponseWriter, status int, kind, code, message string) {
 
 const maxRequest = 64 << 20
 
-func (p *simulation) call(w http.ResponseWriter, r *http.Request, frames func(http.ResponseWriter, *request) frames) {
+func (p *simulation) call(w http.ResponseWriter, r *http.Request, of dialect) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
 		refuse(w, http.StatusRequestEntityTooLarge, "invalid_request_error", "request_too_large", "the request is larger than 64 MiB")
 		return
 	}
-	req, err := parseRequest(body, r.Header)
+	if strings.HasSuffix(r.URL.Path, ":countTokens") {
+		countTokens(w, body)
+		return
+	}
+	req, err := of.parse(body, r)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, "invalid_request_error", "invalid_json", "the body is no JSON of this wire")
 		return
@@ -114,10 +134,10 @@ func (p *simulation) call(w http.ResponseWriter, r *http.Request, frames func(ht
 	if d.delay == 0 {
 		d.delay = p.opts.Delay
 	}
-	if !pause(r.Context(), d.delay) || p.fail(w, r, req, &d) {
+	if !pause(r.Context(), d.delay) || p.fail(w, r, of, req, &d) {
 		return
 	}
-	p.answer(r.Context(), frames(w, req), req, &d)
+	p.answer(r.Context(), of.frames(w, req), req, &d)
 }
 
 // pause waits; false when the caller went away first.
@@ -136,7 +156,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // fail plays the failures that come instead of an answer.
-func (p *simulation) fail(w http.ResponseWriter, r *http.Request, req *request, d *directive) bool {
+func (p *simulation) fail(w http.ResponseWriter, r *http.Request, of dialect, req *request, d *directive) bool {
 	if req.purpose == PurposeTitle && req.model != Mute {
 		return false
 	}
@@ -149,11 +169,7 @@ func (p *simulation) fail(w http.ResponseWriter, r *http.Request, req *request, 
 			left = 5*time.Hour - 41*time.Second
 		}
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(left.Seconds()))))
-		writeJSON(w, http.StatusTooManyRequests, map[string]any{
-			"type":     "error",
-			"error":    map[string]string{"type": "GoUsageLimitError", "message": "5-hour usage limit reached for model `" + req.model + "`. Resets in " + spell(left) + "."},
-			"metadata": map[string]string{"limitName": "5 hour"},
-		})
+		of.limited(w, left, req.model)
 	case Rate:
 		if !p.failed(req.key, 2) {
 			return false
@@ -177,6 +193,18 @@ func (p *simulation) fail(w http.ResponseWriter, r *http.Request, req *request, 
 		return false
 	}
 	return true
+}
+
+// planLimit is how a subscription's limit is told. The headers are what makes
+// Claude Code end its turn instead of trying on for minutes (measured with
+// claude-agent-acp 0.101.0).
+func planLimit(w http.ResponseWriter, left time.Duration, model string) {
+	w.Header().Set("X-Should-Retry", "false")
+	writeJSON(w, http.StatusTooManyRequests, map[string]any{
+		"type":     "error",
+		"error":    map[string]string{"type": "GoUsageLimitError", "message": "5-hour usage limit reached for model `" + model + "`. Resets in " + spell(left) + "."},
+		"metadata": map[string]string{"limitName": "5 hour"},
+	})
 }
 
 // spell writes a wait as vendors do.

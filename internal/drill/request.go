@@ -59,7 +59,8 @@ func (m *wireMessage) texts() (text string, result bool) {
 }
 
 // parseRequest reads a call of either wire.
-func parseRequest(body []byte, h http.Header) (*request, error) {
+func parseRequest(body []byte, call *http.Request) (*request, error) {
+	h := call.Header
 	var in struct {
 		Model    string        `json:"model"`
 		Messages []wireMessage `json:"messages"`
@@ -107,14 +108,24 @@ func parseRequest(body []byte, h http.Header) (*request, error) {
 			r.prompt, r.answered = text, false
 		}
 	}
-	r.key = h.Get(TurnHeader)
-	if r.key == "" { // attempts of one call send the same messages
-		sum := fnv.New64a()
-		for _, m := range in.Messages {
-			_, _ = sum.Write(m.Content)
-		}
-		r.key = strconv.FormatUint(sum.Sum64(), 36)
+	contents := make([][]byte, len(in.Messages))
+	for i := range in.Messages {
+		contents[i] = in.Messages[i].Content
 	}
-	r.key = r.model + " " + r.key
+	r.key = attemptKey(h, in.Model, contents...)
 	return r, nil
+}
+
+// attemptKey is the same for every attempt: attempts of one call send the same
+// messages.
+func attemptKey(h http.Header, model string, contents ...[]byte) string {
+	key := h.Get(TurnHeader)
+	if key == "" {
+		sum := fnv.New64a()
+		for _, c := range contents {
+			_, _ = sum.Write(c)
+		}
+		key = strconv.FormatUint(sum.Sum64(), 36)
+	}
+	return model + " " + key
 }

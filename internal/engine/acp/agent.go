@@ -3,6 +3,7 @@ package acp
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"rouse"
 	"rouse/internal/engine/acp/wire"
@@ -23,8 +24,9 @@ type Agent struct {
 	// Diagnostics are further arguments that make it write its errors to
 	// stderr. If it exits on them it is started once more without.
 	Diagnostics []string
-	// Env is added to its environment where the variable is not set.
-	Env []string
+	// Env is added to its environment where the variable is not set, Set
+	// whatever it was.
+	Env, Set []string
 	// Meta is clientCapabilities._meta of initialize: a vendor's opt-in.
 	Meta json.RawMessage
 	// Auth is the id of the login method that is asked for before a session is
@@ -85,18 +87,25 @@ func (a Agent) argv(diagnostics bool) []string {
 	return slices.Concat(a.Command, a.Diagnostics)
 }
 
-// environment is Env without what is set already.
+// environment is what its variables are beyond the server's own.
 func (a Agent) environment(getenv func(string) string) []string {
 	var out []string
 	for _, kv := range a.Env {
-		for i := range len(kv) {
-			if kv[i] == '=' {
-				if getenv(kv[:i]) == "" {
-					out = append(out, kv)
-				}
-				break
-			}
+		if name, _, _ := strings.Cut(kv, "="); getenv(name) == "" {
+			out = append(out, kv)
 		}
 	}
-	return out
+	return append(out, a.Set...)
+}
+
+// getenv reads a variable as the agent will see it.
+func (a Agent) getenv(getenv func(string) string) func(string) string {
+	return func(name string) string {
+		for _, kv := range a.Set {
+			if value, ok := strings.CutPrefix(kv, name+"="); ok {
+				return value
+			}
+		}
+		return getenv(name)
+	}
 }

@@ -106,35 +106,6 @@ func (c *Conversation) tellIgnored(t *turn, at time.Time) (out []engine.Update) 
 	return out
 }
 
-// warning is a vendor's typed word that it tries again.
-type warning struct {
-	class   rouse.Class
-	message string
-}
-
-// retryWarning reads the opt-in typed failure of severity warning.
-func retryWarning(meta json.RawMessage) (warning, bool) {
-	failure := wire.At(meta, "jetbrains", "air", "sessionFailure")
-	if wire.Text(wire.At(failure, "severity")) != "warning" {
-		return warning{}, false
-	}
-	title := wire.Text(wire.At(failure, "title"))
-	w := warning{class: diagnostics.ClassOf(title), message: diagnostics.Sanitize(title)}
-	if w.class == rouse.ClassNone {
-		switch wire.Text(wire.At(failure, "category")) {
-		case "limit":
-			w.class = rouse.ClassRate // it is trying again: no wall yet
-		case "service":
-			w.class = rouse.ClassCapacity
-		case "connection":
-			w.class = rouse.ClassNetwork
-		case "access":
-			w.class = rouse.ClassAuth
-		}
-	}
-	return w, true
-}
-
 // confirmUsed takes the agent's word on which models it asked as the proof of a
 // choice.
 func (c *Conversation) confirmUsed(answer *wire.Message, want string) {

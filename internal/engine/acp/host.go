@@ -85,7 +85,7 @@ func (h *host) loginMethod() string {
 	if h.agent.Auth == nil {
 		return ""
 	}
-	return h.agent.Auth(os.Getenv, h.hello.AuthMethods)
+	return h.agent.Auth(h.agent.getenv(os.Getenv), h.hello.AuthMethods)
 }
 
 // serve reads both streams to their end and then tells everybody that the

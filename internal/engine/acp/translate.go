@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"rouse"
+	"rouse/internal/diagnostics"
 	"rouse/internal/engine"
+	"rouse/internal/engine/acp/judge"
 	"rouse/internal/engine/acp/wire"
 )
 
@@ -85,10 +87,10 @@ func (c *Conversation) sessionInfo(t *turn, u *wire.Update, at time.Time) []engi
 	if t == nil {
 		return out
 	}
-	if w, ok := retryWarning(u.Meta); ok {
+	if r, ok := judge.RetryIn(u.Meta); ok {
 		t.retries++
 		t.resting = true
-		out = append(out, engine.Retry{Attempt: t.retries, Next: at, Class: w.class, Message: w.message})
+		out = append(out, engine.Retry{Attempt: t.retries, Next: at, Class: r.Class, Message: diagnostics.Sanitize(r.Title)})
 	}
 	return out
 }

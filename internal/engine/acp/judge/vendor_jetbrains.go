@@ -2,6 +2,7 @@ package judge
 
 import (
 	"encoding/json"
+	"strings"
 
 	"rouse"
 	"rouse/internal/diagnostics"
@@ -47,4 +48,31 @@ func (f *sessionFailure) class() rouse.Class {
 		return rouse.ClassAuth
 	}
 	return rouse.ClassNone
+}
+
+// Retry is a vendor's word that it tries again by itself.
+type Retry struct {
+	Title string // raw
+	Class rouse.Class
+}
+
+// RetryIn is the retry that a _meta of a session_info_update tells of. A
+// warning of another kind is none: codex-acp 2.6 warns of a model that it does
+// not know before it asks it.
+func RetryIn(meta json.RawMessage) (Retry, bool) {
+	f := wire.At(meta, "jetbrains", "air", "sessionFailure")
+	title := wire.Text(wire.At(f, "title"))
+	if wire.Text(wire.At(f, "severity")) != "warning" || !hasPrefixFold(title, "retrying") && !hasPrefixFold(title, "reconnecting") {
+		return Retry{}, false
+	}
+	told := sessionFailure{Title: title, Category: wire.Text(wire.At(f, "category"))}
+	r := Retry{Title: title, Class: told.class()}
+	if r.Class == rouse.ClassQuota && told.Category == "limit" {
+		r.Class = rouse.ClassRate // it tries again: no plan's limit yet
+	}
+	return r, true
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
