@@ -268,7 +268,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"echo","messages":[{"role":"user","content":"x"}]}`))
 	f.Add([]byte(`{"model":"echo","messages":[{"role":"user","content":[{"type":"tool_result"},{"type":"text","text":"x"}]}],"tool_choice":{"type":"tool","name":"y"}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if r, err := parseRequest(b, http.Header{}); err == nil && r.key == "" {
+		if r, err := parseRequest(b, &http.Request{}); err == nil && r.key == "" {
 			t.Fatal("a request without a key")
 		}
 	})
