@@ -18,8 +18,8 @@ func (explainStderrCmd) Help() string {
 	return `Reads what 'opencode acp --print-logs --log-level ERROR' wrote to its standard
 error and says what each line proves: terminal (the prompt failed),
 attempt_failed or retrying (the agent may go on), or ignore, and why. Nothing of
-a line is printed but the listed fields, the message without keys, links and
-names. No server and no network are needed.
+a line is printed but these fields, the message without keys, links, ids and
+paths. No server and no network are needed.
 
 Plain text: a line of JSON for each record, with the number of its line and its
 session; each session is judged as one prompt of its own, so what comes after a
@@ -31,7 +31,7 @@ case. A case has lines, chunks (raw reads, with eof) or a timeline, and a
 context: agent_type, acp_session_id, active_prompts, prompt_started_at,
 settled_at, now. A line is a text, {"b64": …} or {"gen": {prefix, repeat, count,
 suffix}}. An entry of a timeline is {"at": TIME} and one of line, genuine, noise,
-tick, result, error, exit.
+tick, result, error, process_exit.
 
 Exit codes: 0 explained, whatever was found; 2 the input cannot be read.
 

@@ -61,7 +61,7 @@ func TestClassAgreesWithTheContract(t *testing.T) {
 	words = append(words, "you've", "you’ve", "youve", "weekly", "reached", "login", "timeout", "timed", "time", "unauthorized", "unauthorised", "401", "403", "econnreset", "tokens")
 	r := rand.New(rand.NewPCG(1, 2))
 	joints := []string{" ", " ", " ", "", "_", "-", "  ", ". ", "é"}
-	for range 300_000 {
+	for range 30_000 {
 		var b strings.Builder
 		for range 1 + r.IntN(5) {
 			w := words[r.IntN(len(words))]

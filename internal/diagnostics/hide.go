@@ -45,7 +45,7 @@ var hidden = []struct {
 		regexp.MustCompile(`\b(?:wrk|ses|run|msg|prt|per|usr|key|org|req|acct)_[\p{L}\p{N}_-]*|\borg-[A-Za-z0-9]{8,}|` +
 			`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`), whole},
 	{func(s string, t *traits) bool { return t.slash || t.back },
-		regexp.MustCompile(`(^|[^\w/])/[^\s/"<>]+/[^\s"<>]+|(^|\W)(?:~[\w.-]*/[^\s"<>]+|[A-Za-z]:\\[^\s"<>]*|\\+[^\s\\"<>]+\\[^\s"<>]+)`), place},
+		regexp.MustCompile(`(^|[^\w/])/[^\s/"<>]+/[^\s"<>]+|(^|\W)(?:~[\w.-]*/[^\s"<>]+|[A-Za-z]:\\[^\s"<>]*|\\\\[^\s\\"<>]+\\[^\s"<>]+)`), place},
 	{func(s string, t *traits) bool { return t.run >= 32 && t.digit }, regexp.MustCompile(`[A-Za-z0-9_+]{32,}`), mixed},
 }
 

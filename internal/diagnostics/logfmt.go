@@ -38,23 +38,20 @@ func (r *Record) logfmt(s string) Reason {
 	return r.whole(f["timestamp"], true)
 }
 
-// fields reads a whole line of key=value tokens.
+// fields reads a whole line of key=value tokens. The first thing that is wrong
+// is the reason.
 func fields(s string) (map[string]string, Reason) {
 	f := make(map[string]string, 16)
-	twice := false
 	for s = strings.TrimRight(s, " "); s != ""; {
 		key, value, rest, ok := token(s)
 		if !ok {
 			return nil, ReasonMalformed
 		}
-		if _, said := f[key]; said {
-			twice = true
+		if _, twice := f[key]; twice {
+			return nil, ReasonDuplicate
 		}
 		f[key] = value
 		s = rest
-	}
-	if twice {
-		return nil, ReasonDuplicate
 	}
 	return f, ""
 }

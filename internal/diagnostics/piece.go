@@ -53,7 +53,8 @@ type wireEvent map[string]json.RawMessage
 
 // happenings are the keys that an entry of a timeline may have beside its
 // time.
-var happenings = map[string]Via{"line": "", "genuine": ViaProgress, "noise": ViaNoise, "tick": ViaWait, "result": ViaResult, "error": ViaError, "exit": ViaExit}
+var happenings = map[string]Via{"line": "", "genuine": ViaProgress, "noise": ViaNoise, "tick": ViaWait, "result": ViaResult, "error": ViaError, "exit": ViaExit,
+	"process_exit": ViaExit}
 
 func (e wireEvent) happening() (h Happening, err error) {
 	at, ok := e["at"]

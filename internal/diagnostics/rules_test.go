@@ -38,7 +38,7 @@ func TestReasons(t *testing.T) {
 		head + "message=process session.id=ses_1 error=\x1b[1odd\x1b[":                            ReasonMalformed,
 		head + `message=process session.id=ses_1 9=x error=odd`:                                   ReasonMalformed,
 		head + `message=process session.id=ses_1 _9.a-b=x error=odd`:                              ReasonProcess,
-		head + `message=process session.id=ses_1 a=1 a=1 error=odd"`:                              ReasonMalformed,
+		head + `message=process session.id=ses_1 a=1 a=1 error=odd"`:                              ReasonDuplicate,
 		head + `message=process session.id=ses_1 level=INFO error=odd`:                            ReasonDuplicate,
 		head + `message=process session.id="" error=odd`:                                          ReasonMissing,
 		head + `message=process session.id=ses_ error=odd`:                                        ReasonMalformed,
