@@ -98,6 +98,15 @@ var VerdictKinds = []VerdictKind{
 	{Working, SeverityNone, "verdict.working", false, []string{NextWait}},
 }
 
+// VerdictCodes are the codes of VerdictKinds in one line, for people.
+func VerdictCodes() string {
+	codes := make([]string, len(VerdictKinds))
+	for i, k := range VerdictKinds {
+		codes[i] = string(k.Code)
+	}
+	return strings.Join(codes, ", ")
+}
+
 var verdictKinds = func() map[VerdictCode]*VerdictKind {
 	m := map[VerdictCode]*VerdictKind{}
 	for i := range VerdictKinds {

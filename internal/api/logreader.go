@@ -18,8 +18,9 @@ type Log struct {
 	Cursor int64
 }
 
-// Gap says that the store has forgotten events between After and Oldest; the
-// reader has to look at the rows again. Head is where it goes on.
+// Gap says that the store has forgotten events between After and Oldest, or
+// never had one numbered After; the reader has to look at the rows again. Head
+// is where it goes on.
 type Gap struct {
 	After  int64 `json:"after"`
 	Oldest int64 `json:"oldest"`
@@ -29,21 +30,24 @@ type Gap struct {
 // Next gives at most limit events after Cursor and moves it. more asks to be
 // called again at once. After a gap the cursor stands at the head.
 func (l *Log) Next(ctx context.Context, limit int) (events []rouse.Event, more bool, gap *Gap, err error) {
-	events, cursor, ok := l.Feed.Since(l.Cursor, l.Filter.Match, limit)
-	if ok {
-		l.Cursor = cursor
-		return events, len(events) == limit, nil, nil
+	unknown := l.Cursor > l.Feed.Head() // of another database, or from before a restore
+	if !unknown {
+		events, cursor, ok := l.Feed.Since(l.Cursor, l.Filter.Match, limit)
+		if ok {
+			l.Cursor = cursor
+			return events, len(events) == limit, nil, nil
+		}
 	}
 	oldest, err := l.Store.Oldest(ctx)
 	if err != nil {
 		return nil, false, nil, rouse.Wrap("read log", err)
 	}
-	if oldest > l.Cursor+1 {
+	if unknown || oldest > l.Cursor+1 {
 		gap := &Gap{After: l.Cursor, Oldest: oldest, Head: l.Feed.Head()}
 		l.Cursor = gap.Head
 		return nil, true, gap, nil
 	}
-	events, cursor, err = l.Store.Events(ctx, l.Cursor, store.EventFilter{Session: l.Filter.Session, Directory: l.Filter.Directory}, limit)
+	events, cursor, err := l.Store.Events(ctx, l.Cursor, store.EventFilter{Session: l.Filter.Session, Directory: l.Filter.Directory}, limit)
 	if err != nil {
 		return nil, false, nil, rouse.Wrap("read log", err)
 	}

@@ -210,19 +210,3 @@ func wrap[I, O any](o *own, fn func(context.Context, *I) (*O, error)) func(conte
 		return nil, &statusError{status: status, body: body, text: body.Data.Message}
 	}
 }
-
-// newStatusError is what huma says when a request does not fit its schema.
-func newStatusError(status int, message string, errs ...error) *statusError {
-	if status == http.StatusUnprocessableEntity {
-		status = http.StatusBadRequest
-	}
-	body := Problem{Name: nameOf(status), Data: ProblemData{Message: message}}
-	for _, err := range errs {
-		if d, ok := err.(huma.ErrorDetailer); ok && err != nil {
-			detail := d.ErrorDetail()
-			body.Data.Field, body.Data.Message = fieldOf(detail.Location), message+": "+detail.Message
-			break
-		}
-	}
-	return &statusError{status: status, body: body, text: message}
-}

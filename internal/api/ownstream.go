@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"rouse"
@@ -46,7 +47,11 @@ func ResumePoint(r *http.Request) (after int64, resume bool, err error) {
 	}
 	after, perr := strconv.ParseInt(v, 10, 64)
 	if perr != nil || after < 0 {
-		return 0, false, rouse.FieldError("events", name, "%s: expected the id of an event, got %q", name, rouse.Clip(v, 40))
+		hint := ""
+		if strings.HasPrefix(v, "evt_") {
+			hint = "; evt_ ids name events, not positions"
+		}
+		return 0, false, rouse.FieldError("events", name, "%s: expected a position, which is the number in the id line of an event, got %q%s", name, rouse.Clip(v, 40), hint)
 	}
 	return after, true, nil
 }
@@ -89,7 +94,7 @@ func (o *own) follow(w http.ResponseWriter, r *http.Request, filter feed.Filter)
 	defer sub.Close()
 	log := &Log{Store: o.Store, Feed: o.Feed, Filter: filter, Cursor: o.Feed.Head()}
 	if resume {
-		log.Cursor = min(after, log.Cursor)
+		log.Cursor = after
 	}
 	StreamHeaders(w)
 	if r.Method == http.MethodHead {

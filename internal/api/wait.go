@@ -58,18 +58,10 @@ func conditions(list string) ([]string, error) {
 			out = append(out, c)
 		default:
 			return nil, rouse.FieldError("wait", "for", "for: %q is not known; use settled, idle, wall, needs_person, or verdict: with one of %s",
-				rouse.Clip(c, 60), verdictCodes())
+				rouse.Clip(c, 60), rouse.VerdictCodes())
 		}
 	}
 	return out, nil
-}
-
-func verdictCodes() string {
-	codes := make([]string, len(rouse.VerdictKinds))
-	for i, k := range rouse.VerdictKinds {
-		codes[i] = string(k.Code)
-	}
-	return strings.Join(codes, ", ")
 }
 
 func (o *own) wait(ctx context.Context, in *WaitInput) (*WaitOutput, error) {

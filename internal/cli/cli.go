@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"runtime"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -93,6 +95,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		kong.Name("rouse"),
 		kong.Description("Runs coding agents headless and tells the truth about them."),
 		kong.Writers(stdout, stderr),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), durations),
 		kong.Exit(func(code int) { panic(halt(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 	)

@@ -47,7 +47,7 @@ func (c *doctorCmd) Run(a *app) error {
 	conf, f := checkConfig(a)
 	add(f...)
 	if conf != nil {
-		add(checkProviders(conf)...)
+		add(checkProviders(conf, connected(a))...)
 	}
 	add(checkAccounts(a)...)
 	add(checkServer(a, conf)...)
@@ -144,7 +144,24 @@ func checkConfig(a *app) (*config.Config, []finding) {
 	return conf, out
 }
 
-func checkProviders(conf *config.Config) []finding {
+// connected are the providers that a running server can give work to, which
+// may be more than the configuration names; nil where none answers.
+func connected(a *app) []string {
+	cl, err := a.client()
+	if err != nil {
+		return nil // what there is to say is said of the server
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(a.ctx, 5*time.Second)
+	defer cancel()
+	list, err := cl.Providers(ctx)
+	if err != nil {
+		return nil
+	}
+	return list.Connected
+}
+
+func checkProviders(conf *config.Config, served []string) []finding {
 	var out []finding
 	usable := 0
 	for _, p := range conf.Providers {
@@ -155,7 +172,9 @@ func checkProviders(conf *config.Config) []finding {
 		}
 		out = append(out, finding{"provider", "warn", p.ID + ": " + p.Unusable, ""})
 	}
-	if usable == 0 {
+	if usable == 0 && len(served) > 0 {
+		out = append(out, finding{"provider", "ok", "none is configured that can take work; the server that runs has " + strings.Join(served, ", "), ""})
+	} else if usable == 0 {
 		out = append(out, finding{"provider", "warn", "no provider can take work", "rouse auth login PROVIDER, or try `rouse serve --drill`"})
 	} else if ref, err := conf.Default(); err == nil {
 		if _, err := conf.Resolve(ref); err != nil {

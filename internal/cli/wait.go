@@ -36,6 +36,9 @@ func (c *waitCmd) Run(a *app) error {
 	if c.Timeout < 0 {
 		return usage("--timeout %s: use a positive duration", c.Timeout)
 	}
+	if strings.TrimSpace(strings.Join(c.For, "")) == "" {
+		return usage("--for: name what to wait for: settled, idle, wall, needs_person, or verdict: with one of %s", rouse.VerdictCodes())
+	}
 	cl, err := a.client()
 	if err != nil {
 		return err

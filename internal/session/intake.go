@@ -64,6 +64,10 @@ func (l *Lanes) Prompt(ctx context.Context, p Prompt) (Accepted, error) {
 	start.Maintenance, _, _ = l.hold.state()
 	crash.At(crash.PromptBefore)
 	out, err := l.Store.StartTurn(ctx, start, rouse.DecideIntake)
+	if p.Key == "" && rouse.KindOf(err) == rouse.Mismatch { // nobody sent a key: the id is one
+		err = &rouse.Error{Kind: rouse.Mismatch, Op: op, Field: "messageID",
+			Msg: "messageID: " + rouse.Clip(p.MessageID, 64) + " was used for another prompt; use a new one"}
+	}
 	if err != nil {
 		return Accepted{}, rouse.Wrap(op, err)
 	}

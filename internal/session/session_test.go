@@ -496,6 +496,15 @@ func TestDoorRefusals(t *testing.T) {
 		if row, _ := w.store.Session(t.Context(), s.ID); row.Messages != 0 || row.Generation != 0 {
 			t.Errorf("something was stored: %+v", row)
 		}
+		twice := session.Prompt{SessionID: s.ID, MessageID: rouse.NewID(rouse.MessagePrefix, time.Now()), BodyHash: "one", NoReply: true}
+		if _, err := w.lanes.Prompt(t.Context(), twice); err != nil {
+			t.Fatal(err)
+		}
+		twice.BodyHash = "other"
+		_, err := w.lanes.Prompt(t.Context(), twice)
+		if rouse.KindOf(err) != rouse.Mismatch || rouse.FieldOf(err) != "messageID" || strings.Contains(rouse.SafeMessage(err), "key") {
+			t.Errorf("another prompt under a message's id: %v (field %q)", err, rouse.FieldOf(err))
+		}
 	})
 }
 

@@ -70,7 +70,7 @@ func (h *Handler) follow(w http.ResponseWriter, r *http.Request, filter feed.Fil
 		return
 	}
 	if resume {
-		s.log.Cursor = min(after, s.log.Cursor)
+		s.log.Cursor = after
 	}
 	if err := s.run(resume); err != nil && s.ctx.Err() == nil {
 		h.deps.Log.Debug("event stream ended", "error", err)

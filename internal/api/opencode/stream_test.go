@@ -359,10 +359,27 @@ func TestResumeTooOld(t *testing.T) {
 	s.until("session.created")
 }
 
+// A position that was never given, of another database for one, is no reason
+// to wait for it without a word.
+func TestResumeBeyondTheHead(t *testing.T) {
+	r := newRig(t, 4)
+	r.create()
+	s := r.follow("/event?after=999999")
+	f := s.until("rouse.resync")
+	if got := f[len(f)-1].id; got != strconv.FormatInt(r.store.Head(), 10) {
+		t.Errorf("resync carries id %q, head is %d", got, r.store.Head())
+	}
+	r.create()
+	s.until("session.created")
+}
+
 func TestResumeRefusesNonsense(t *testing.T) {
 	r := newRig(t, 0)
 	r.want(400, "GET", "/event?after=soon", nil)
 	r.want(400, "GET", "/event", nil, "Last-Event-ID", "-4")
+	if told := string(r.want(400, "GET", "/event", nil, "Last-Event-ID", "evt_22dacca3c00100000000000000").body); !strings.Contains(told, "not positions") {
+		t.Errorf("an event's own id as a position: %s", told)
+	}
 }
 
 // The synchronous answer comes after the stream has the end of the turn.
