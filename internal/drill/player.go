@@ -23,13 +23,15 @@ import (
 // out (an authenticate, a set_mode, a second session) is passed when a later
 // one comes; one that the recording does not have is answered plausibly. A
 // cancel or the answer to a permission releases at once what came before it.
+// The first session that a client opens is the first recorded one; of a second
+// that it does not open nothing is played.
 type Player struct {
 	// Process is which process of the recording to be, from 1; default 1.
 	Process int
 	// Speed divides the recorded gaps; default 1.
 	Speed float64
 	// Steps is the other end of a driver that plays the lines by itself; nil
-	// plays them by the clock. See Player.step.
+	// plays them by the clock. What both write is told at stage.step.
 	Steps io.ReadWriter
 
 	In       io.Reader // what the client writes

@@ -15,6 +15,7 @@ package judge
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"rouse/internal/diagnostics"
@@ -30,7 +31,7 @@ type Turn struct {
 	v     Verdict
 	grace diagnostics.Grace
 	tools openTools
-	asked []asked
+	asked []json.RawMessage // ids of permission requests that nobody answered yet
 	// cancelled and superseded: the client sent a cancel, or another prompt in
 	// this session.
 	cancelled, superseded bool
@@ -41,12 +42,6 @@ type Turn struct {
 	failureText string
 	reported    *sessionFailure // the last typed failure of severity error
 	systemError bool            // a thread status said so
-}
-
-// asked is one session/request_permission that nobody answered yet.
-type asked struct {
-	id   json.RawMessage
-	tool string
 }
 
 // New opens the window of a prompt. agentType is whose adapter it is
@@ -97,7 +92,7 @@ func (t *Turn) genuine(m *wire.Message) {
 	case m.Permission != nil:
 		t.tools.see(m.Permission.Tool)
 		if m.ID != nil {
-			t.asked = append(t.asked, asked{m.ID, m.Permission.Tool.ID})
+			t.asked = append(t.asked, m.ID)
 		}
 	case m.Update.Tool != nil:
 		t.tools.see(*m.Update.Tool)
@@ -114,6 +109,17 @@ func (t *Turn) noise(m *wire.Message) {
 	t.chunk(m.Update)
 	if m.Update.Meta != nil && m.Update.Kind == wire.KindSessionInfo {
 		t.sessionInfo(m.Update.Meta)
+	}
+}
+
+// sessionInfo takes the _meta of a session_info_update, in which vendors tell
+// how their session does.
+func (t *Turn) sessionInfo(meta json.RawMessage) {
+	if isSystemError(meta) {
+		t.systemError = true
+	}
+	if f := failureIn(meta); f != nil {
+		t.reported = f
 	}
 }
 
@@ -165,12 +171,7 @@ func (t *Turn) Client(at time.Time, m *wire.Message) {
 
 // withdraw closes a permission request: it was answered or taken back.
 func (t *Turn) withdraw(id json.RawMessage) {
-	for i, a := range t.asked {
-		if wire.SameID(a.id, id) {
-			t.asked = append(t.asked[:i:i], t.asked[i+1:]...)
-			return
-		}
-	}
+	t.asked = slices.DeleteFunc(t.asked, func(open json.RawMessage) bool { return wire.SameID(open, id) })
 }
 
 // Exit takes the end of the agent's process. What its orphans still write

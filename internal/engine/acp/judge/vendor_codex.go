@@ -12,14 +12,3 @@ import (
 func isSystemError(meta json.RawMessage) bool {
 	return wire.Text(wire.At(meta, "codex", "threadStatus", "type")) == "systemError"
 }
-
-// sessionInfo takes the _meta of a session_info_update, in which vendors tell
-// how their session does.
-func (t *Turn) sessionInfo(meta json.RawMessage) {
-	if isSystemError(meta) {
-		t.systemError = true
-	}
-	if f := failureIn(meta); f != nil {
-		t.reported = f
-	}
-}

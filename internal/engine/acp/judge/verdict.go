@@ -93,7 +93,7 @@ func (t *Turn) Open() bool { return t.v.Outcome == Open }
 
 // decide ends the turn. Whoever calls it has seen that it is open.
 func (t *Turn) decide(at time.Time, d decision) {
-	t.v.ToolOpen, t.v.PermissionOpen = t.tools.open(), t.permissions()
+	t.v.ToolOpen, t.v.PermissionOpen = t.tools.open(), slices.Clone(t.asked)
 	t.v.Outcome, t.v.Evidence, t.v.DecidedAt = d.outcome, d.evidence, at
 	t.v.Text, t.v.Finding = d.text, d.finding
 	if d.outcome == Failed {
@@ -105,17 +105,9 @@ func (t *Turn) decide(at time.Time, d decision) {
 func (t *Turn) Verdict() Verdict {
 	v := t.v
 	if t.Open() {
-		v.ToolOpen, v.PermissionOpen = t.tools.open(), t.permissions()
+		v.ToolOpen, v.PermissionOpen = t.tools.open(), slices.Clone(t.asked)
 	}
 	return v
-}
-
-func (t *Turn) permissions() []json.RawMessage {
-	var ids []json.RawMessage
-	for _, a := range t.asked {
-		ids = append(ids, a.id)
-	}
-	return ids
 }
 
 // openTools knows the last status of every tool.
