@@ -136,6 +136,11 @@ func labelled(s string, m []int) (string, int, bool) {
 		value = value[:i]
 	}
 	end := max(bare(s, m[6], m[6]+len(value)), m[6]+1)
+	if quote := s[m[6]-1]; quote == '"' || quote == '\'' { // and may hold spaces
+		if i := strings.IndexByte(s[m[6]:], quote); i > 0 {
+			end = m[6] + i
+		}
+	}
 	if s[m[4]] == ':' && !strings.ContainsAny(s[m[6]:end], "0123456789") {
 		return "", m[4], false
 	}

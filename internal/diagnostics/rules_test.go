@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -19,7 +20,12 @@ func judged(line string, c Context) Finding {
 
 // said is a stream error of the new layout.
 func said(text string, more ...string) string {
-	return fmt.Sprintf(`timestamp=2026-11-30T12:56:23.665999Z level=ERROR message="stream error" session.id=ses_1 error.error=%q %s`, text, strings.Join(more, " "))
+	return fmt.Sprintf(`timestamp=2026-11-30T12:56:23.665999Z level=ERROR message="stream error" session.id=ses_1 error.error=%s %s`, quotedJSON(text), strings.Join(more, " "))
+}
+
+func quotedJSON(s string) string {
+	b, _ := json.Marshal(s) // a string
+	return string(b)
 }
 
 const oldStart = "ERROR 2026-11-30T12:47:29 +5ms service=llm providerID=mock sessionID=ses_1 "
@@ -217,5 +223,48 @@ func TestGraceIsATime(t *testing.T) {
 	}
 	if d := g.Exit(late); d != (Decision{Failed, ViaExit, rouse.ClassCapacity}) {
 		t.Errorf("exit: %+v", d)
+	}
+}
+
+func TestMessages(t *testing.T) {
+	for text, want := range map[string]string{
+		`password="correct horse 1" end`:      `password [redacted]" end`,
+		`{"password":"x1","a":"b"}`:           `{"password [redacted]","a":"b"}`,
+		"my_secret=abc; x":                    "my_secret [redacted]; x",
+		"secret: password=abc":                "secret: password [redacted]",
+		"secret: none; invalid token: abc1":   "secret: none; invalid token: abc1",
+		"Cookie: sid=abc1; theme=dark end":    "Cookie [redacted] end",
+		"Authorization: Bearer abc123, next":  "Authorization [redacted], next",
+		"x=1 (mailto:a@b.example) y":          "x=1 ( y",
+		"see docs.example:8080/x, then 127.1": "see, then 127.1",
+		"at a@b.example:/home/c/d":            "at [redacted]:[path]",
+		"wr()k_ABC x":                         "[redacted] x",
+		"w\ufe0frk_ABC ⚠️ x":                  "[redacted] ⚠️ x",
+		"AI_X: AI_Y: z":                       "AI_Y: z",
+		"limit 5,000 . done -":                "limit 5,000. done",
+		"( [ < > ] ) x":                       "x",
+		"\ufeff\u00ad":                        Generic,
+		"[redacted] … [path]":                 Generic,
+	} {
+		if got := judged(said(text), mine).Message; got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestLinks(t *testing.T) {
+	for text, want := range map[string]string{
+		"x\nhttps://opencode.ai/workspace/a/go\ny":                          "https://opencode.ai/workspace/a/go",
+		"x\thttps://opencode.ai/workspace/a/go":                             "",
+		"https://opencode.ai/workspace/a/go/go":                             "",
+		"https://opencode.ai/workspace/" + strings.Repeat("a", 128) + "/go": "https://opencode.ai/workspace/" + strings.Repeat("a", 128) + "/go",
+	} {
+		if got := judged(said(text), mine).RemediationURL; got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	// A field of its own is the only candidate.
+	if got := judged(said("x https://opencode.ai/workspace/a/go", `action_url="https://opencode.ai/workspace/b"`), mine); got.RemediationURL != "" {
+		t.Errorf("%+v", got)
 	}
 }

@@ -100,11 +100,15 @@ func flat(s string) string {
 	if plain {
 		return s
 	}
+	var last rune
 	return strings.Map(func(r rune) rune {
+		before := last
+		last = r
 		switch {
 		case r < utf8.RuneSelf && r > ' ' && r != 0x7f:
 			return r
-		case invisible(r):
+		case invisible(r), before < utf8.RuneSelf && unicode.Is(unicode.Variation_Selector, r): // of a letter; an emoji keeps its own
+			last = before
 			return -1
 		case unicode.IsControl(r), unicode.Is(unicode.Z, r):
 			return ' '
@@ -123,7 +127,7 @@ func invisible(r rune) bool {
 	case unicode.In(r, unicode.Prepended_Concatenation_Mark):
 		return false
 	}
-	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 var errorName = regexp.MustCompile(`^ *AI_\w+: `)
