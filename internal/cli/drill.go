@@ -15,6 +15,7 @@ import (
 type drillCmd struct {
 	Tour     drillTour     `cmd:"" help:"Show what a server tells about good and bad sessions."`
 	Run      drillRun      `cmd:"" name:"run" help:"Play scenarios and compare what was to be seen with what was."`
+	Replay   drillReplay   `cmd:"" help:"Play a recorded agent and say what the engine made of it."`
 	Provider drillProvider `cmd:"" help:"Serve the simulated provider to other programs."`
 	Agent    drillAgent    `cmd:"" hidden:"" help:"Be a recorded agent program."`
 	Points   drillPoints   `cmd:"" help:"List the points at which a server can be made to crash."`
@@ -32,8 +33,9 @@ type drillProvider struct {
 }
 
 func (drillProvider) Help() string {
-	return `Speaks chat completions (/v1/chat/completions) and Anthropic's messages
-(/v1/messages), and asks for no key. A directive in the prompt changes what a
+	return `Speaks OpenAI's chat completions (/v1/chat/completions) and responses
+(/v1/responses), Anthropic's messages (/v1/messages) and Google's
+streamGenerateContent (/v1beta/models/MODEL:…), and asks for no key. A directive in the prompt changes what a
 model does: [[drill tokens=500 rate=0 cmd="go test" delay=2s reset=10s]].
 
 Example:

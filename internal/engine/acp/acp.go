@@ -46,9 +46,11 @@ type Options struct {
 	recorded bool // Now gives recorded times: those of records are not held against it
 }
 
-// Tapped is a line that was read and dealt with. Line must not be kept.
+// Tapped is a line that was read and dealt with, or the end of a process. Line
+// must not be kept.
 type Tapped struct {
 	Stderr bool
+	Exit   bool
 	Line   []byte
 }
 
@@ -102,7 +104,7 @@ func (e *Engine) OpenConversation(ctx context.Context, spec engine.Spec, sink en
 			Message: "the session's directory does not exist any more"}}
 	}
 	c := newConversation(e, spec, sink)
-	if err := c.connect(ctx); err != nil {
+	if err := c.Connect(ctx); err != nil {
 		_ = c.Close()
 		return nil, err
 	}

@@ -219,8 +219,10 @@ func (c *Conversation) Answer(_ context.Context, requestID string, r rouse.Reply
 func (c *Conversation) Cancel(context.Context) error {
 	c.mu.Lock()
 	h, id, open := c.h, c.id, len(c.turns) > 0
-	asks := c.asks
-	c.asks = map[string]*ask{}
+	var asks map[string]*ask
+	if !c.e.opt.recorded { // a recorded client says by itself what it answers
+		asks, c.asks = c.asks, map[string]*ask{}
+	}
 	c.endShell()
 	c.mu.Unlock()
 	if h == nil || !open {
@@ -332,6 +334,7 @@ func (c *Conversation) Evidence(generation uint64) (v judge.Verdict, ok bool) {
 	defer c.mu.Unlock()
 	for _, t := range c.turns {
 		if t.p.Generation == generation {
+			t.judge.Tick(c.e.opt.Now())
 			return t.judge.Verdict(), true
 		}
 	}

@@ -113,6 +113,7 @@ func (h *host) serve() {
 	}
 	_ = h.p.Close()
 	close(h.gone)
+	h.opt.Tap(Tapped{Exit: true})
 }
 
 // deliver hands a message to the session that it names; what names none, or one

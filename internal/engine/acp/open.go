@@ -11,8 +11,9 @@ import (
 	"rouse/internal/engine/acp/wire"
 )
 
-// connect makes sure that there is a process with the session open in it.
-func (c *Conversation) connect(ctx context.Context) error {
+// Connect makes sure that there is a process with the session open in it. Prompt
+// does so by itself; who wants to see them apart calls it first.
+func (c *Conversation) Connect(ctx context.Context) error {
 	c.opening.Lock()
 	defer c.opening.Unlock()
 	c.mu.Lock()

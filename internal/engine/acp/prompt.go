@@ -24,7 +24,7 @@ func (c *Conversation) Prompt(ctx context.Context, p rouse.Prompt) engine.Outcom
 	if p.Kind == rouse.TurnShell {
 		return c.shell(ctx, p)
 	}
-	if err := c.connect(ctx); err != nil {
+	if err := c.Connect(ctx); err != nil {
 		return c.notAsked(ctx, err)
 	}
 	c.mu.Lock()
