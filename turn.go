@@ -100,7 +100,7 @@ const (
 )
 
 // Failure is what is known of a failed end. Message is sanitized and bounded
-// (2,000 bytes) before it gets here.
+// (2,048 bytes) before it gets here.
 type Failure struct {
 	Class    Class  `json:"class"`
 	Code     string `json:"code"` // provider_quota_limited, provider_unavailable, agent_error …
@@ -114,8 +114,10 @@ type Failure struct {
 	LimitName   string    `json:"limit_name,omitempty"`
 	// LimitModel is the model or model family that the limit names; empty when
 	// it names none and the whole account is meant.
-	LimitModel     string `json:"limit_model,omitempty"`
-	RemediationURL string `json:"remediation_url,omitempty"`
+	LimitModel string `json:"limit_model,omitempty"`
+	// RemediationURL goes into the incident and nowhere else: not with the turn,
+	// its messages or events.
+	RemediationURL string `json:"-"`
 	Source         string `json:"source,omitempty"` // provider_http, acp_error, opencode_stderr, process, watch …
 	Status         int    `json:"status,omitempty"` // HTTP status, where there was one
 	// Retryable: the same request may succeed later without a change.

@@ -50,6 +50,9 @@ type Vitals struct {
 	// FirstGenuine is the kind of the first progress; "" before it.
 	FirstGenuine string `json:"first_genuine,omitempty"`
 	PID          int    `json:"pid,omitempty"`
+	// ModelConfirmed says whether the engine really uses the turn's model:
+	// "true", "false" (it may have ignored it), "unknown", or "".
+	ModelConfirmed string `json:"model_confirmed,omitempty"`
 	// StoreDown: the lane could not write; it dispatches nothing.
 	StoreDown bool `json:"store_down,omitempty"`
 	Draining  bool `json:"draining,omitempty"`

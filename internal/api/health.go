@@ -166,6 +166,8 @@ type HealthEvidence struct {
 	Wall          *HealthWall    `json:"wall"`
 	Lease         *HealthLease   `json:"lease"`
 	Stderr        HealthStderr   `json:"stderr"`
+	// ModelConfirmed: an agent may take any model's name and use another.
+	ModelConfirmed *string `json:"model_confirmed" nullable:"true" enum:"true,false,unknown" doc:"Whether the engine really uses the turn's model"`
 }
 
 // HealthNotice is the notice of the generation.
@@ -247,6 +249,7 @@ func (o *own) healthEvidence(l *look, now time.Time) HealthEvidence {
 	for _, s := range l.Samples {
 		e.Samples = append(e.Samples, HealthSample{stamp(s.At), s.State, s.Counters})
 	}
+	e.ModelConfirmed = some(v.ModelConfirmed)
 	age := max(0, now.Sub(v.Clock)).Milliseconds()
 	e.ProgressAgeMS, e.SilenceMS = &age, &l.Verdict.Facts.SilenceMS
 	if t := v.OpenTool; t != nil {

@@ -74,12 +74,19 @@ func (a *app) showHealth(h client.SessionHealth, now time.Time) error {
 			alive = "gone"
 		}
 		line("process", "%d, %s, %d MB", p.PID, alive, p.RSSBytes>>20)
+		line("diagnostics", "%s", diagnosticsText(e))
+	}
+	if m := e.ModelConfirmed; m == "false" || m == "unknown" {
+		line("model", "%s", map[string]string{"false": "the agent uses another than was asked for", "unknown": "the agent does not say whether it uses the one that was asked for"}[m])
 	}
 	if n := h.Notice; n != nil && n.Visible {
 		line("notice", "still waiting since %s", clock(n.At))
 	}
 	if i := h.Incident; i != nil {
 		line("incident", "%s %s: %s", i.ID, i.Kind, short(i.Message, 200))
+		if i.RemediationURL != "" {
+			line("link", "%s", i.RemediationURL)
+		}
 	}
 	if h.Queued > 0 {
 		line("queued", "%d", h.Queued)
@@ -88,6 +95,21 @@ func (a *app) showHealth(h client.SessionHealth, now time.Time) error {
 		line("next", "%s", strings.Join(v.Next, ", "))
 	}
 	return a.showSamples(e)
+}
+
+// diagnosticsText is what the process's standard error is worth and brought.
+func diagnosticsText(e *client.HealthEvidence) string {
+	text := "unsupported"
+	if e.Stderr.Supported {
+		text = "supported"
+	}
+	if e.Stderr.LastClass != "" {
+		text += ", the last failure was " + e.Stderr.LastClass
+	}
+	for _, reason := range sorted(e.Stderr.Ignored) {
+		text += fmt.Sprintf(", %d lines %s", e.Stderr.Ignored[reason], reason)
+	}
+	return text
 }
 
 // showSamples puts both samples side by side.

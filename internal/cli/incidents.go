@@ -56,6 +56,9 @@ func (c *incidentsList) Run(a *app) error {
 	for _, i := range list {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.ID, i.Session, i.Kind, i.Status, i.OccurredAt,
 			rouse.Clip(strings.Join(strings.Fields(i.Message), " "), 60), strings.Join(i.Actions, " "))
+		if i.Link != "" {
+			fmt.Fprintf(w, "\t\t\t\t\t%s\t\n", i.Link)
+		}
 	}
 	return rouse.Wrap("cli: print", w.Flush())
 }

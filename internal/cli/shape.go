@@ -25,17 +25,16 @@ type messageJSON struct {
 }
 
 type errorJSON struct {
-	Name           string      `json:"name"`
-	Message        string      `json:"message"`
-	Class          rouse.Class `json:"class,omitempty"`
-	Code           string      `json:"code,omitempty"`
-	Status         int         `json:"status,omitempty"`
-	Provider       string      `json:"provider_id,omitempty"`
-	Model          string      `json:"model_id,omitempty"`
-	Reason         string      `json:"reason,omitempty"`
-	Attempts       int         `json:"attempts,omitempty"`
-	ResetAt        *stamp      `json:"reset_at,omitempty"`
-	RemediationURL string      `json:"remediation_url,omitempty"`
+	Name     string      `json:"name"`
+	Message  string      `json:"message"`
+	Class    rouse.Class `json:"class,omitempty"`
+	Code     string      `json:"code,omitempty"`
+	Status   int         `json:"status,omitempty"`
+	Provider string      `json:"provider_id,omitempty"`
+	Model    string      `json:"model_id,omitempty"`
+	Reason   string      `json:"reason,omitempty"`
+	Attempts int         `json:"attempts,omitempty"`
+	ResetAt  *stamp      `json:"reset_at,omitempty"`
 }
 
 type partJSON struct {
@@ -88,7 +87,7 @@ func shapeError(e *client.MessageError) *errorJSON {
 	d := &e.Data
 	return &errorJSON{
 		Name: e.Name, Message: d.Message, Class: d.Class, Code: d.Code, Status: d.StatusCode, Provider: d.ProviderID,
-		Model: d.ModelID, Reason: d.Reason, Attempts: d.Attempts, ResetAt: maybe(d.ResetAt), RemediationURL: d.RemediationURL,
+		Model: d.ModelID, Reason: d.Reason, Attempts: d.Attempts, ResetAt: maybe(d.ResetAt),
 	}
 }
 

@@ -127,9 +127,6 @@ func errorText(e *client.MessageError) string {
 	if e.Data.ResetAt != 0 {
 		text += "; resets at " + time.UnixMilli(e.Data.ResetAt).UTC().Format(time.RFC3339)
 	}
-	if e.Data.RemediationURL != "" {
-		text += "; " + e.Data.RemediationURL
-	}
 	return short(text, 1000)
 }
 

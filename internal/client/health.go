@@ -54,8 +54,14 @@ type HealthEvidence struct {
 		State    string         `json:"state"`
 		Counters rouse.Counters `json:"counters"`
 	} `json:"samples"`
-	ProgressAgeMS *int64 `json:"progress_age_ms"`
-	OpenTool      *struct {
+	ProgressAgeMS  *int64 `json:"progress_age_ms"`
+	ModelConfirmed string `json:"model_confirmed"`
+	Stderr         struct {
+		Supported bool           `json:"supported"`
+		LastClass string         `json:"last_class"`
+		Ignored   map[string]int `json:"ignored"`
+	} `json:"stderr"`
+	OpenTool *struct {
 		Title string    `json:"title"`
 		Since time.Time `json:"since"`
 	} `json:"open_tool"`

@@ -16,6 +16,7 @@ type Incident struct {
 	Status     string   `json:"status"`
 	OccurredAt string   `json:"occurred_at"`
 	ResetAt    string   `json:"reset_at"`
+	Link       string   `json:"remediation_url"` // where a person can mend it; "" for none
 	Actions    []string `json:"actions"`
 }
 

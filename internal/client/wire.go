@@ -148,16 +148,15 @@ func (m *Message) ModelRef() rouse.ModelRef {
 type MessageError struct {
 	Name string `json:"name"` // APIError, MessageAbortedError, UnknownError …
 	Data struct {
-		Message        string      `json:"message"`
-		StatusCode     int         `json:"statusCode"`
-		Reason         string      `json:"reason"`
-		Code           string      `json:"code"`
-		Class          rouse.Class `json:"class"`
-		ProviderID     string      `json:"providerID"`
-		ModelID        string      `json:"modelID"`
-		ResetAt        int64       `json:"resetAt"`
-		RemediationURL string      `json:"remediationURL"`
-		Attempts       int         `json:"attempts"`
+		Message    string      `json:"message"`
+		StatusCode int         `json:"statusCode"`
+		Reason     string      `json:"reason"`
+		Code       string      `json:"code"`
+		Class      rouse.Class `json:"class"`
+		ProviderID string      `json:"providerID"`
+		ModelID    string      `json:"modelID"`
+		ResetAt    int64       `json:"resetAt"`
+		Attempts   int         `json:"attempts"`
 	} `json:"data"`
 }
 

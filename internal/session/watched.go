@@ -202,7 +202,7 @@ func (s *sink) describe(generation uint64, info engine.Info) {
 	if s.v.Generation != generation {
 		return
 	}
-	s.v.PID = info.PID
+	s.v.PID, s.v.ModelConfirmed = info.PID, info.ModelConfirmed
 	next := rouse.StderrFact{}
 	if s.v.Stderr != nil {
 		next = *s.v.Stderr

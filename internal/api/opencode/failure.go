@@ -13,14 +13,13 @@ type wireErrorData struct {
 	StatusCode  int    `json:"statusCode,omitempty"`
 	IsRetryable *bool  `json:"isRetryable,omitempty"`
 
-	Reason         string      `json:"reason,omitempty"` // of an interruption
-	Code           string      `json:"code,omitempty"`
-	Class          rouse.Class `json:"class,omitempty"`
-	ProviderID     string      `json:"providerID,omitempty"`
-	ModelID        string      `json:"modelID,omitempty"`
-	ResetAt        int64       `json:"resetAt,omitempty"` // ms
-	RemediationURL string      `json:"remediationURL,omitempty"`
-	Attempts       int         `json:"attempts,omitempty"`
+	Reason     string      `json:"reason,omitempty"` // of an interruption
+	Code       string      `json:"code,omitempty"`
+	Class      rouse.Class `json:"class,omitempty"`
+	ProviderID string      `json:"providerID,omitempty"`
+	ModelID    string      `json:"modelID,omitempty"`
+	ResetAt    int64       `json:"resetAt,omitempty"` // ms
+	Attempts   int         `json:"attempts,omitempty"`
 }
 
 // renderMessageError names how a turn ended badly in this wire's own error
@@ -48,7 +47,7 @@ func renderMessageError(e *rouse.MessageError) *wireError {
 	w := &wireError{Name: "UnknownError", Data: wireErrorData{
 		Message: f.Message, StatusCode: f.Status, Code: f.Code, Class: f.Class,
 		ProviderID: f.Provider, ModelID: f.Model, ResetAt: millis(f.ResetAt),
-		RemediationURL: f.RemediationURL, Attempts: f.Attempts,
+		Attempts: f.Attempts,
 	}}
 	if w.Data.Message == "" {
 		w.Data.Message = failureText(f)

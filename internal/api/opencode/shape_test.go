@@ -12,7 +12,7 @@ import (
 var additions = []string{
 	"state", "waitingFor", "outcome", "messageCount", "queued", "generation", "orchestrator", "progress", // session
 	"error.data.code", "error.data.class", "error.data.providerID", "error.data.modelID", "error.data.resetAt",
-	"error.data.remediationURL", "error.data.attempts", "error.data.reason",
+	"error.data.attempts", "error.data.reason",
 	"finish",       // of a message that failed: "error"
 	"name", "data", // of errors, beside OpenCode's {_tag, message}
 }
