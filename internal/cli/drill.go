@@ -35,8 +35,9 @@ type drillProvider struct {
 func (drillProvider) Help() string {
 	return `Speaks OpenAI's chat completions (/v1/chat/completions) and responses
 (/v1/responses), Anthropic's messages (/v1/messages) and Google's
-streamGenerateContent (/v1beta/models/MODEL:…), and asks for no key. A directive in the prompt changes what a
-model does: [[drill tokens=500 rate=0 cmd="go test" delay=2s reset=10s]].
+streamGenerateContent (/v1beta/models/MODEL:…), and asks for no key. A directive
+in the prompt changes what a model does, or plays another model:
+[[drill tokens=500 rate=0 cmd="go test" delay=2s reset=10s]], [[drill model=quota]].
 
 Example:
   rouse drill provider --port 18080`

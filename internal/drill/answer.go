@@ -48,7 +48,7 @@ func (p *simulation) answer(ctx context.Context, f frames, r *request, d *direct
 		f.finish("tool")
 		return
 	}
-	switch r.model {
+	switch r.plays {
 	case Hang, Stalled:
 		f.text("Let me think")
 		f.text(" about it")
@@ -73,7 +73,9 @@ func (p *simulation) answer(ctx context.Context, f frames, r *request, d *direct
 		f.reasoning(" then the answer.")
 		f.text("The answer is 42.")
 	case Tool, SlowTool, Permission, Question:
-		f.text("The " + r.model + " drill is done.")
+		f.text("The " + r.plays + " drill is done.")
+	case Recall:
+		f.text(strings.Join(r.said, "\n"))
 	case Stream:
 		p.stream(ctx, f, or(d.tokens, filler), d.rate, 50)
 	default:
@@ -86,7 +88,7 @@ func (p *simulation) answer(ctx context.Context, f frames, r *request, d *direct
 		}
 		f.text(text)
 	}
-	if d.tokens >= 0 && r.model != Stream {
+	if d.tokens >= 0 && r.plays != Stream {
 		p.stream(ctx, f, d.tokens, d.rate, 0)
 	}
 	if ctx.Err() == nil {
@@ -107,7 +109,7 @@ func (p *simulation) calls(r *request, d *directive) (name, input string, ok boo
 		return "", "", false
 	}
 	args := map[string]any{}
-	switch r.model {
+	switch r.plays {
 	case Tool:
 		name, args["command"], args["description"] = "bash", "echo drill", "Says drill"
 	case SlowTool:

@@ -2,6 +2,7 @@ package drill
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ type directive struct {
 	reset  time.Duration // until capacity returns
 	tool   string        // instead of bash
 	input  string        // the call's whole input, JSON
+	model  string        // what is played instead of the model
 }
 
 // bounds of what a prompt may ask for.
@@ -68,6 +70,10 @@ func parseDirective(text string) (directive, string) {
 			d.tool = v
 		case "input":
 			d.input = v
+		case "model":
+			if slices.Contains(Models(), v) {
+				d.model = v
+			}
 		}
 	}
 	return d, strings.TrimSpace(marker.ReplaceAllString(text, ""))

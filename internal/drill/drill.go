@@ -7,6 +7,7 @@
 // changes the details:
 //
 //	[[drill tokens=500 rate=0 cmd="go test" delay=2s reset=10s tool=read input='{"filePath":"a"}']]
+//	[[drill model=quota]] plays another model, for agents whose model a prompt cannot choose
 package drill
 
 // The models, by what they do.
@@ -28,12 +29,13 @@ const (
 	Reason     = "reason"     // thinks, then answers
 	Capacity   = "capacity"   // 529, always
 	Stalled    = "stalled"    // as hang; to be used with an idle timeout
+	Recall     = "recall"     // all that the person has said in the conversation
 )
 
 // Models lists the models in a stable order; the first is the default.
 func Models() []string {
 	return []string{Echo, Stream, Hang, Mute, Quota, Rate, Auth, Overflow, Break, EOF, Tool, SlowTool,
-		Permission, Question, Reason, Capacity, Stalled}
+		Permission, Question, Reason, Capacity, Stalled, Recall}
 }
 
 // Headers by which Rouse's own engine tells the drill what a request is for

@@ -85,6 +85,9 @@ func TestModelsThatAnswer(t *testing.T) {
 			{Echo, "[[drill tokens=3 rate=0]] ignored", " the drill goes"},
 			{Stream, "[[drill tokens=3 rate=0]]", " the drill goes"},
 			{Reason, "why", "The answer is 42."},
+			{Quota, "[[drill model=reason]] why", "The answer is 42."},
+			{Echo, "[[drill model=nosuch]] say this", "say this"},
+			{Recall, "what I said", "what I said"},
 		} {
 			a := call(t, c, ask(x.model, x.prompt, "t"))
 			if a.err != nil || a.text != x.text || a.res.Finish != provider.FinishStop || a.res.Tokens.Output == 0 || a.res.Tokens.Input == 0 {

@@ -70,7 +70,7 @@ func parseGemini(body []byte, r *http.Request) (*request, error) {
 		case result:
 			out.answered = true
 		case c.Role == "user" && len(parts) > 0:
-			out.prompt, out.answered = strings.Join(parts, "\n"), false
+			out.says(strings.Join(parts, "\n"))
 		}
 	}
 	out.key = attemptKey(r.Header, model, in.Contents)

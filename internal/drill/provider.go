@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -130,7 +131,7 @@ func (p *simulation) call(w http.ResponseWriter, r *http.Request, of dialect) {
 		p.opts.Seen(req.model, req.purpose)
 	}
 	d, text := parseDirective(req.prompt)
-	req.prompt = text
+	req.prompt, req.plays = text, cmp.Or(d.model, req.model)
 	if d.delay == 0 {
 		d.delay = p.opts.Delay
 	}
@@ -157,10 +158,10 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // fail plays the failures that come instead of an answer.
 func (p *simulation) fail(w http.ResponseWriter, r *http.Request, of dialect, req *request, d *directive) bool {
-	if req.purpose == PurposeTitle && req.model != Mute {
+	if req.purpose == PurposeTitle && req.plays != Mute {
 		return false
 	}
-	switch req.model {
+	switch req.plays {
 	case Mute:
 		<-r.Context().Done()
 	case Quota:

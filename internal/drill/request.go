@@ -11,14 +11,21 @@ import (
 // request is one call, the same for both wires.
 type request struct {
 	model    string
-	prompt   string // text of the last user message
-	answered bool   // tool results came after it
+	plays    string   // the model whose ways it has: the same, unless the prompt names one
+	prompt   string   // text of the last user message
+	said     []string // texts of all of them
+	answered bool     // tool results came after it
 	tools    map[string]json.RawMessage
 	forced   string // the tool that must be called
 	stream   bool
 	purpose  string
 	key      string // the same for every attempt of one call or turn
 	size     int    // bytes of the body, for the usage
+}
+
+// says takes a text of the person's.
+func (r *request) says(text string) {
+	r.prompt, r.answered, r.said = text, false, append(r.said, text)
 }
 
 // structuredTool is the tool by which a structured answer is given.
@@ -105,7 +112,7 @@ func parseRequest(body []byte, call *http.Request) (*request, error) {
 		case result:
 			r.answered = true
 		case m.Role == "user" && text != "":
-			r.prompt, r.answered = text, false
+			r.says(text)
 		}
 	}
 	contents := make([][]byte, len(in.Messages))

@@ -47,7 +47,7 @@ func parseResponses(body []byte, r *http.Request) (*request, error) {
 	var text string
 	var items []responsesItem
 	if json.Unmarshal(in.Input, &text) == nil {
-		out.prompt = text
+		out.says(text)
 	} else if err := json.Unmarshal(in.Input, &items); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func parseResponses(body []byte, r *http.Request) (*request, error) {
 			out.answered = true
 		case item.Role == "user":
 			if text := responsesText(item.Content); text != "" {
-				out.prompt, out.answered = text, false
+				out.says(text)
 			}
 		}
 	}
