@@ -43,6 +43,9 @@ type Agent struct {
 	Package string
 	// Model is asked for when nobody names one; "" leaves the agent's own.
 	Model string
+	// SessionUsage: the tokens that it tells are the session's so far, not the
+	// turn's.
+	SessionUsage bool
 	// Shared: one process serves all sessions. Otherwise each has its own.
 	Shared bool
 }

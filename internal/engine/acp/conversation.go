@@ -37,7 +37,9 @@ type Conversation struct {
 	asks    map[string]*ask // by our request id
 	compact bool            // the agent has a command of that name
 	ignored ignored
-	lost    string // to be said with the next prompt: why earlier turns are unknown
+	lost    string      // to be said with the next prompt: why earlier turns are unknown
+	used    rouse.Usage // what the agent said of the session so far, where it counts so
+	titled  bool        // it gave the session a title
 	closed  bool
 	// shellEnd ends a command of a person's own; nil when none runs.
 	shellEnd context.CancelCauseFunc
@@ -53,7 +55,8 @@ type turn struct {
 	ended   bool          // the agent answered, or is gone
 	stopped bool          // by force
 	retries int
-	resting bool // a retry is shown
+	cost    float64 // of the session when it began
+	resting bool    // a retry is shown
 	answer  *wire.Message
 	exit    string
 	// diagnosed: the process writes its errors to stderr.
@@ -172,6 +175,9 @@ func (c *Conversation) exited(h *host, at time.Time) {
 	for _, t := range c.turns {
 		t.judge.Exit(at)
 		t.ended, t.exit = true, reason.Reason()
+		if reason.Killed && !t.stopped {
+			t.exit = "Rouse ended it to stop another session of the same process"
+		}
 		updates = append(updates, engine.Update{Generation: t.p.Generation, At: at, Body: engine.Exit{Reason: reason.Reason(), Killed: reason.Killed}})
 	}
 	clear(c.asks)

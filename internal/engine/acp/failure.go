@@ -145,8 +145,28 @@ func finishOf(v judge.Verdict) string {
 	return "stop"
 }
 
-// usageOf is what the answer says of tokens. Copilot counts the whole session
-// (copilot 1.0.102); the lane adds turns up, so its figures are too high there.
+// usage is what a turn used. Some agents count the session so far, of tokens or
+// of cost; what was there before is taken off.
+func (c *Conversation) usage(t *turn) rouse.Usage {
+	u := usageOf(t.answer)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u.Cost = max(0, c.used.Cost-t.cost)
+	if !c.e.agent.SessionUsage {
+		return u
+	}
+	total := u.Tokens
+	if before := c.used.Tokens; total.Input >= before.Input && total.Output >= before.Output { // else it began anew
+		u.Tokens = rouse.Tokens{Input: total.Input - before.Input, Output: total.Output - before.Output, Reasoning: max(0, total.Reasoning-before.Reasoning),
+			CacheRead: max(0, total.CacheRead-before.CacheRead), CacheWrite: max(0, total.CacheWrite-before.CacheWrite)}
+	}
+	if total != (rouse.Tokens{}) {
+		c.used.Tokens = total
+	}
+	return u
+}
+
+// usageOf is what an answer says of tokens.
 func usageOf(answer *wire.Message) (u rouse.Usage) {
 	if answer == nil || answer.Result == nil {
 		return u

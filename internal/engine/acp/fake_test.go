@@ -225,6 +225,7 @@ func (f *fake) play(m fakeMessage, cancel chan struct{}) {
 		case "short":
 			f.refuse(m.ID, -32603, "Internal error", "null")
 			if arg != "" {
+				<-time.After(100 * time.Millisecond) // the answer is read before the record comes
 				record(session, arg)
 			}
 			return

@@ -116,19 +116,22 @@ func (h *host) serve() {
 	h.opt.Tap(Tapped{Exit: true})
 }
 
-// deliver hands a message to the session that it names; what names none, or one
-// that is not open here, is nobody's. Requests that are not served are refused,
-// so that no agent waits for ever.
+// deliver hands a message to the session that it names, and one that names none
+// to all; one that is not open here is nobody's. Requests that are not served
+// are refused, so that no agent waits for ever.
 func (h *host) deliver(at time.Time, m *wire.Message, size int) {
 	h.mu.Lock()
 	c := h.convs[m.SessionID]
-	if c == nil && m.Method == wire.MethodCancelRequest && len(h.convs) == 1 {
-		for _, c = range h.convs { // it names a request, not a session
-		}
+	var all []*Conversation
+	if m.SessionID == "" {
+		all = slices.Collect(maps.Values(h.convs))
 	}
 	h.mu.Unlock()
 	if c != nil {
 		c.receive(at, m, size)
+	}
+	for _, each := range all {
+		each.receive(at, m, size)
 	}
 	if m.IsRequest() && (m.Permission == nil || c == nil) {
 		_ = h.conn.send(wire.MethodNotFound(m.ID, m.Method)) // an agent that does not read is found out elsewhere

@@ -67,10 +67,8 @@ func (c *Conversation) begin(t *turn, h *host, id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace}, c.e.agent.Type, id, nil, at)
+	t.cost = c.used.Cost
 	c.turns = append(c.turns, t)
-	if len(c.turns) == 1 {
-		clear(c.tools)
-	}
 }
 
 // opened starts the window of a prompt whose line is about to be written, and
@@ -109,6 +107,9 @@ func (c *Conversation) end(t *turn) {
 	defer c.mu.Unlock()
 	c.turns = slices.DeleteFunc(c.turns, func(o *turn) bool { return o == t })
 	c.last = t
+	if len(c.turns) == 0 {
+		clear(c.tools)
+	}
 }
 
 // await returns when the agent's prompt is over: answered, its process gone, or
@@ -179,6 +180,7 @@ func (c *Conversation) outcome(ctx context.Context, t *turn) engine.Outcome {
 	for i := range told {
 		c.q.add(told[i])
 	}
+	c.nameSession(t)
 	wait := context.WithoutCancel(ctx)
 	if stopped || v.Outcome == judge.Cancelled {
 		var cancel context.CancelFunc
@@ -187,7 +189,7 @@ func (c *Conversation) outcome(ctx context.Context, t *turn) engine.Outcome {
 	}
 	c.q.flush(wait)
 	c.q.drop()
-	out := engine.Outcome{Evidence: string(v.Evidence), OpenTools: v.ToolOpen, OpenRequests: withdrawn, Usage: usageOf(t.answer)}
+	out := engine.Outcome{Evidence: string(v.Evidence), OpenTools: v.ToolOpen, OpenRequests: withdrawn, Usage: c.usage(t)}
 	c.confirmUsed(t.answer, t.p.Model.Model)
 	switch {
 	case v.Outcome == judge.Completed:
@@ -201,6 +203,26 @@ func (c *Conversation) outcome(ctx context.Context, t *turn) engine.Outcome {
 		out.State, out.Finish, out.Failure = rouse.TurnFailed, "error", c.e.failureOf(t, v)
 	}
 	return out
+}
+
+// nameSession gives the session the first words of its prompt as a title, where
+// the agent gives none.
+func (c *Conversation) nameSession(t *turn) {
+	c.mu.Lock()
+	titled := c.titled
+	c.titled = true
+	c.mu.Unlock()
+	if titled {
+		return
+	}
+	for i := range t.p.Parts {
+		if p := &t.p.Parts[i]; p.Kind == rouse.TextPart && !p.Synthetic {
+			if title := strings.Join(strings.Fields(rouse.Clip(p.Text, 200)), " "); title != "" {
+				c.q.add(engine.Update{At: c.e.opt.Now(), Body: engine.TitleSuggested{Title: rouse.Clip(title, 80)}})
+				return
+			}
+		}
+	}
 }
 
 // notAsked is a prompt that never reached the agent.
@@ -233,11 +255,14 @@ func (c *Conversation) blocks(h *host, p rouse.Prompt) ([]wire.Block, error) {
 	}
 	var out []wire.Block
 	c.mu.Lock()
-	if c.lost != "" {
-		out = append(out, wire.TextBlock("The earlier part of this conversation is lost: "+c.lost+". The files are as it left them; look at them before you go on."))
-		c.lost = ""
-	}
+	lost := c.lost
+	c.lost = ""
 	c.mu.Unlock()
+	if lost != "" {
+		out = append(out, wire.TextBlock("The earlier part of this conversation is lost: "+lost+". The files are as it left them; look at them before you go on."))
+		c.q.add(engine.Update{Generation: p.Generation, At: c.e.opt.Now(),
+			Body: engine.Text{Text: "⚠️ " + c.e.agent.Title + " starts without memory of the earlier turns of this session: " + lost + ".\n\n"}})
+	}
 	if p.System != "" {
 		out = append(out, wire.TextBlock("<system>\n"+p.System+"\n</system>"))
 	}

@@ -38,6 +38,9 @@ func (c *Conversation) translate(t *turn, m *wire.Message, at time.Time) []engin
 	case wire.KindPlan:
 		return []engine.Body{planOf(u.Plan)}
 	case wire.KindUsage:
+		if cost := u.Usage.Cost; cost != nil && cost.Currency == "USD" {
+			c.used.Cost = cost.Amount
+		}
 		return []engine.Body{engine.Usage{}}
 	case wire.KindSessionInfo:
 		return c.sessionInfo(t, u, at)
@@ -82,6 +85,7 @@ func planOf(entries []wire.PlanEntry) engine.Plan {
 func (c *Conversation) sessionInfo(t *turn, u *wire.Update, at time.Time) []engine.Body {
 	var out []engine.Body
 	if title := strings.TrimSpace(u.Title); title != "" {
+		c.titled = true
 		out = append(out, engine.TitleSuggested{Title: rouse.Clip(title, 200)})
 	}
 	if t == nil {
