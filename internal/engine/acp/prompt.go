@@ -2,10 +2,7 @@ package acp
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
-	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +11,6 @@ import (
 	"rouse/internal/engine"
 	"rouse/internal/engine/acp/judge"
 	"rouse/internal/engine/acp/wire"
-	"rouse/internal/proc"
 )
 
 // Prompt asks the agent and waits for the end of the turn. When the judge
@@ -241,116 +237,4 @@ func (c *Conversation) notAsked(ctx context.Context, err error) engine.Outcome {
 
 func failedOutcome(f *rouse.Failure, evidence string) engine.Outcome {
 	return engine.Outcome{State: rouse.TurnFailed, Finish: "error", Failure: f, Evidence: evidence}
-}
-
-// blocks is a prompt as the agent takes it: what it cannot take goes as a link.
-func (c *Conversation) blocks(h *host, p rouse.Prompt) ([]wire.Block, error) {
-	if p.Kind == rouse.TurnCompact {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if !c.compact {
-			return nil, rouse.Errorf(rouse.Unsupported, "acp: compact", "%s has no command that summarizes a session; it does so by itself", c.e.agent.Title)
-		}
-		return []wire.Block{wire.TextBlock("/compact")}, nil
-	}
-	var out []wire.Block
-	c.mu.Lock()
-	lost := c.lost
-	c.lost = ""
-	c.mu.Unlock()
-	if lost != "" {
-		out = append(out, wire.TextBlock("The earlier part of this conversation is lost: "+lost+". The files are as it left them; look at them before you go on."))
-		c.q.add(engine.Update{Generation: p.Generation, At: c.e.opt.Now(),
-			Body: engine.Text{Text: "⚠️ " + c.e.agent.Title + " starts without memory of the earlier turns of this session: " + lost + ".\n\n"}})
-	}
-	if p.System != "" {
-		out = append(out, wire.TextBlock("<system>\n"+p.System+"\n</system>"))
-	}
-	caps := h.hello.Capabilities.Prompt
-	for i := range p.Parts {
-		switch part := &p.Parts[i]; part.Kind {
-		case rouse.TextPart:
-			if !part.Ignored && part.Text != "" {
-				out = append(out, wire.TextBlock(part.Text))
-			}
-		case rouse.FilePart:
-			if part.File != nil {
-				out = append(out, fileBlock(part.File, caps))
-			}
-		}
-	}
-	if len(out) == 0 {
-		return nil, rouse.Errorf(rouse.Invalid, "acp: prompt", "the prompt has no text")
-	}
-	return out, nil
-}
-
-// fileBlock is an attached file.
-func fileBlock(f *rouse.File, caps wire.PromptCapabilities) wire.Block {
-	name := f.Filename
-	if name == "" {
-		if u, err := url.Parse(f.URL); err == nil && u.Scheme != "data" {
-			name = filepath.Base(u.Path)
-		}
-	}
-	head, body, inline := strings.Cut(f.URL, ",")
-	if !inline || !strings.HasPrefix(head, "data:") {
-		return wire.Block{Type: "resource_link", URI: f.URL, Name: name, MimeType: f.Mime}
-	}
-	text := body
-	if strings.HasSuffix(head, ";base64") {
-		if strings.HasPrefix(f.Mime, "image/") && caps.Image {
-			return wire.Block{Type: "image", Data: body, MimeType: f.Mime}
-		}
-		raw, err := base64.StdEncoding.DecodeString(body)
-		if err != nil {
-			return wire.TextBlock("(the attached file " + name + " could not be read)")
-		}
-		text = string(raw)
-	} else if plain, err := url.PathUnescape(body); err == nil {
-		text = plain
-	}
-	if !strings.HasPrefix(f.Mime, "text/") && f.Mime != "application/json" {
-		return wire.TextBlock("(a file of type " + f.Mime + " was attached, " + name + "; it cannot be passed on to " + "this agent)")
-	}
-	if caps.EmbeddedContext {
-		return wire.Block{Type: "resource", Resource: &wire.Resource{URI: "attachment:" + name, MimeType: f.Mime, Text: text}}
-	}
-	return wire.TextBlock("<file name=\"" + name + "\">\n" + text + "\n</file>")
-}
-
-// shell runs a person's own command where the session is; the agent has no part
-// in it.
-func (c *Conversation) shell(ctx context.Context, p rouse.Prompt) engine.Outcome {
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	c.mu.Lock()
-	c.shellEnd = end
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		c.shellEnd = nil
-		c.mu.Unlock()
-	}()
-	call := rouse.NewID("call", c.e.opt.Now())
-	send := func(b engine.Body) {
-		c.q.add(engine.Update{Generation: p.Generation, At: c.e.opt.Now(), Genuine: true, Body: b})
-	}
-	in := metadata(map[string]string{"command": p.Command})
-	send(engine.ToolStarted{CallID: call, Name: "bash", State: rouse.ToolPending})
-	send(engine.ToolStarted{CallID: call, Name: "bash", State: rouse.ToolRunning, Input: in, Title: p.Command})
-	res, err := proc.Run(ctx, proc.Command{Dir: c.spec.Directory, Shell: p.Command, Env: c.spec.Env, Timeout: time.Hour,
-		OnOutput: func(s string) {
-			send(engine.ToolProgress{CallID: call, Metadata: metadata(map[string]string{"output": s})})
-		}})
-	ended := engine.ToolEnded{CallID: call, Title: p.Command, Output: res.Output, Metadata: metadata(map[string]any{"output": res.Output, "exit": res.Exit})}
-	if err != nil && ctx.Err() == nil {
-		ended.Error = rouse.SafeMessage(err)
-	}
-	send(ended)
-	c.q.flush(context.WithoutCancel(ctx))
-	if ctx.Err() != nil {
-		return engine.Outcome{State: rouse.TurnCancelled, Finish: "cancelled", Evidence: "the command was ended"}
-	}
-	return engine.Outcome{State: rouse.TurnCompleted, Finish: "stop", Evidence: "the command ended"}
 }
