@@ -1,6 +1,9 @@
 package rouse
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Incident is what a person sees of a failure.
 type Incident struct {
@@ -41,7 +44,10 @@ func IncidentOf(t *Turn, now time.Time) (i Incident, ok bool) {
 		i.Kind, i.Source, i.Message = f.Code, f.Source, Clip(f.Message, maxIncident)
 		i.ResetAt, i.RemediationURL = f.ResetAt, f.RemediationURL
 		if f.Provider != "" {
-			i.Provider, i.Model = f.Provider, f.Model
+			i.Provider = f.Provider
+			if f.Model != "" || !strings.HasPrefix(t.Model.Provider, AgentProvider) { // inside an agent it is the turn's
+				i.Model = f.Model
+			}
 		}
 	default:
 		return Incident{}, false

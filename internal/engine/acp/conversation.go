@@ -229,6 +229,7 @@ func (c *Conversation) Evidence(generation uint64) (v judge.Verdict, ok bool) {
 	for _, t := range c.turns {
 		if t.p.Generation == generation {
 			t.judge.Tick(c.e.opt.Now())
+			c.ringDecided() // a replay's clock is ahead of the timer
 			return t.judge.Verdict(), true
 		}
 	}

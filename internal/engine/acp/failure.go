@@ -19,6 +19,16 @@ const (
 	sourceProcess = "process"
 )
 
+// failureOf is Engine.failureOf with the model that was in force, where the
+// failure names none. The lock is held.
+func (c *Conversation) failureOf(t *turn, v judge.Verdict) *rouse.Failure {
+	f := c.e.failureOf(t, v)
+	if f != nil && f.Model == "" && c.model != DefaultModel {
+		f.Model = c.model
+	}
+	return f
+}
+
 // failureOf is what a judged end says of the failure; nil for an end that is
 // none. What the agent said is sanitized here, whatever way it came.
 func (e *Engine) failureOf(t *turn, v judge.Verdict) *rouse.Failure {

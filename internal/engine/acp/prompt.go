@@ -154,7 +154,7 @@ func (c *Conversation) announce(t *turn) *engine.Update {
 		return nil
 	}
 	t.told = true
-	f := c.e.failureOf(t, v)
+	f := c.failureOf(t, v)
 	if f == nil {
 		return nil
 	}
@@ -172,6 +172,7 @@ func (c *Conversation) outcome(ctx context.Context, t *turn) engine.Outcome {
 	stopped := t.stopped || c.closed
 	told := c.tellIgnored(t, c.e.opt.Now())
 	withdrawn := c.dropAsks()
+	failure := c.failureOf(t, v)
 	c.mu.Unlock()
 	for i := range told {
 		c.q.add(told[i])
@@ -196,7 +197,7 @@ func (c *Conversation) outcome(ctx context.Context, t *turn) engine.Outcome {
 			out.Evidence = "stopped by force"
 		}
 	default:
-		out.State, out.Finish, out.Failure = rouse.TurnFailed, "error", c.e.failureOf(t, v)
+		out.State, out.Finish, out.Failure = rouse.TurnFailed, "error", failure
 	}
 	return out
 }
