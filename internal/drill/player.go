@@ -231,6 +231,9 @@ func (s *stage) perform(at int) error {
 		}
 		return s.write(s.Out, line)
 	case trace.Stderr:
+		if s.Steps == nil {
+			return s.write(s.Err, restamped(e.Line, time.Now()))
+		}
 		return s.write(s.Err, e.Line)
 	}
 	return nil
