@@ -80,6 +80,9 @@ func (c *Config) Agent(name string) (*Agent, bool) {
 // the agent's and win.
 func (a *Agent) Allowing() []rouse.PermissionRule {
 	out := slices.Clone(a.Rules)
+	if a.Program != "" { // it asks for what it is not sure of: what no rule names is allowed, too
+		out = append([]rouse.PermissionRule{{Permission: "*", Pattern: "*", Action: rouse.Allow}}, out...)
+	}
 	for i := range out {
 		if out[i].Action == rouse.Ask {
 			out[i].Action = rouse.Allow

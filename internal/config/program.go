@@ -170,7 +170,7 @@ func (c *Config) withPrograms(b *builder, programs []*Program) {
 			continue
 		}
 		c.Agents = append(c.Agents, &Agent{Name: p.Name, Description: p.Title + ", as a program of its own", Mode: Primary, Native: !p.Configured,
-			Model: rouse.ModelRef{Provider: p.ProviderID(), Model: cmp.Or(p.Model, ProgramModel)}, Program: p.Name})
+			Model: rouse.ModelRef{Provider: p.ProviderID(), Model: cmp.Or(p.Model, ProgramModel)}, Program: p.Name, Rules: c.Permission})
 	}
 	slices.SortStableFunc(c.Agents, func(x, y *Agent) int { return cmp.Compare(rank(x), rank(y)) })
 }

@@ -37,6 +37,9 @@ type Options struct {
 	// Grace is how long a failed attempt may stay without progress before the
 	// turn fails; default 30 s.
 	Grace time.Duration
+	// Rules are the permission rules of the whole configuration; those of a
+	// prompt come after them. Nil is none.
+	Rules func() []rouse.PermissionRule
 	// Now stamps what is read; default time.Now. A replay gives recorded times.
 	Now func() time.Time
 	// Tap hears each line of a process after it was dealt with; nil is nobody.
@@ -61,6 +64,9 @@ func (o Options) orDefault() Options {
 	o.Grace = cmp.Or(o.Grace, 30*time.Second)
 	if o.recorded = o.Now != nil; !o.recorded {
 		o.Now = time.Now
+	}
+	if o.Rules == nil {
+		o.Rules = func() []rouse.PermissionRule { return nil }
 	}
 	if o.Tap == nil {
 		o.Tap = func(Tapped) {}

@@ -137,3 +137,31 @@ func TestBrokenLinesAreSkipped(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestRulesAnswer: what a rule decides is not asked, the prompt's rules win over
+// the configuration's, and what no rule names is asked.
+func TestRulesAnswer(t *testing.T) {
+	rule := func(pattern string, action rouse.Action) rouse.PermissionRule {
+		return rouse.PermissionRule{Permission: "bash", Pattern: pattern, Action: action}
+	}
+	config := []rouse.PermissionRule{rule("rm *", rouse.Deny), rule("rm -r mine", rouse.Allow)}
+	b := newBed(t, "plain", func(_ *Agent, o *Options) { o.Rules = func() []rouse.PermissionRule { return config } })
+	c := b.open(t)
+	for i, x := range []struct {
+		ask, want string
+		rules     []rouse.PermissionRule
+	}{
+		{"theirs", "selectedno", nil}, {"mine", "selectedyes", nil}, {"theirs", "selectedyes", []rouse.PermissionRule{rule("*", rouse.Allow)}},
+	} {
+		p := deeds(uint64(i+1), "ask="+x.ask)
+		p.Rules = x.rules
+		if out := asking(t, c, p); out.State != rouse.TurnCompleted || !strings.HasSuffix(b.sink.Text(p.Generation), "answer: "+x.want) {
+			t.Errorf("%s: %+v, %q", x.ask, out, b.sink.Text(p.Generation))
+		}
+	}
+	for _, u := range b.sink.Updates() {
+		if _, ok := u.Body.(engine.PermissionAsked); ok {
+			t.Error("a rule decided, and a person was asked")
+		}
+	}
+}

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"rouse"
@@ -28,7 +29,7 @@ func (c *Conversation) permission(t *turn, m *wire.Message, at time.Time) []engi
 	if decided { // nobody's prompt: nothing may run
 		reply = rouse.Reply{Verb: rouse.ReplyCancelled}
 	} else {
-		reply, decided = byRule(t.p.Rules, req)
+		reply, decided = byRule(slices.Concat(c.e.opt.Rules(), t.p.Rules), req)
 	}
 	if decided {
 		if h := c.h; h != nil && !c.closed {
