@@ -1,0 +1,61 @@
+package rouse_test
+
+import (
+	"testing"
+	"time"
+
+	"rouse"
+)
+
+// TestAgentWalls: whatever provider a failure names, the wall is the agent
+// program's; inside one that names its models by provider, that provider's.
+func TestAgentWalls(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	model := func(provider, id string) rouse.ModelRef { return rouse.ModelRef{Provider: provider, Model: id} }
+	for _, c := range []struct {
+		name          string
+		turn          rouse.ModelRef
+		said          string // the failure's provider
+		account       string
+		covers, spare []rouse.ModelRef
+	}{
+		{"a vendor's name", model("acp:claude", "default"), "anthropic", "default",
+			[]rouse.ModelRef{model("acp:claude", "default")}, []rouse.ModelRef{model("anthropic", "default"), model("acp:codex", "default")}},
+		{"a provider inside", model("acp:opencode", "mock/big"), "mock", "mock",
+			[]rouse.ModelRef{model("acp:opencode", "mock/big"), model("acp:opencode", "mock/small")},
+			[]rouse.ModelRef{model("acp:opencode", "other/big"), model("mock", "big"), model("opencode", "mock/big"), model("acp:opencode", "default")}},
+		{"a provider inside, the agent chose", model("acp:opencode", "default"), "mock", "default",
+			[]rouse.ModelRef{model("acp:opencode", "default"), model("acp:opencode", "mock/big")}, []rouse.ModelRef{model("mock", "big")}},
+		{"nobody named", model("acp:pi", "default"), "", "default", []rouse.ModelRef{model("acp:pi", "x")}, []rouse.ModelRef{model("pi", "x")}},
+	} {
+		turn := &rouse.Turn{ID: "trn_1", State: rouse.TurnFailed, Model: c.turn, Failure: &rouse.Failure{Class: rouse.ClassQuota, Provider: c.said}}
+		w, ok := rouse.WallOf(turn, now)
+		if !ok || w.Provider != c.turn.Provider || w.Account != c.account {
+			t.Errorf("%s: %+v", c.name, w)
+		}
+		for _, m := range c.covers {
+			if !w.Covers(m) {
+				t.Errorf("%s: does not cover %s", c.name, m)
+			}
+		}
+		for _, m := range c.spare {
+			if w.Covers(m) {
+				t.Errorf("%s: covers %s", c.name, m)
+			}
+		}
+		done := &rouse.Turn{State: rouse.TurnCompleted, Model: c.turn, Started: now.Add(time.Hour)}
+		if !w.FallsTo(done) {
+			t.Errorf("%s: does not fall to its own model", c.name)
+		}
+		for _, m := range c.spare {
+			done.Model = m
+			if w.FallsTo(done) {
+				t.Errorf("%s: falls to %s", c.name, m)
+			}
+		}
+		i, _ := rouse.IncidentOf(turn, now)
+		if i.Model != c.turn.Model || i.Kind != rouse.CodeAgent && i.Kind != rouse.CodeQuota {
+			t.Errorf("%s: incident %+v", c.name, i)
+		}
+	}
+}
