@@ -51,7 +51,7 @@ func (c *wallsListCmd) Run(a *app) error {
 	rows, now := make([][]string, len(walls)), time.Now()
 	for i, w := range walls {
 		what := firstText(w.Model, "all models")
-		rows[i] = []string{w.ID, w.Provider, what, firstText(w.LimitName, string(w.Class)), w.State, until(w.ResetAt, now), w.Confidence, fmt.Sprint(len(w.Held)), short(w.Message, 60)}
+		rows[i] = []string{w.ID, account(w), what, firstText(w.LimitName, string(w.Class)), w.State, until(w.ResetAt, now), w.Confidence, fmt.Sprint(len(w.Held)), short(w.Message, 60)}
 	}
 	return a.table([]string{"WALL", "PROVIDER", "MODEL", "LIMIT", "STATE", "RESETS", "CONFIDENCE", "WAITING", "SAID"}, rows)
 }
@@ -146,4 +146,12 @@ func (c *preflightCmd) print(a *app, p client.Preflight) error {
 		a.notef("%s", p.Message)
 	}
 	return nil
+}
+
+// account is whose limit a wall is.
+func account(w client.Wall) string {
+	if w.Account == "" || w.Account == rouse.DefaultAccount {
+		return w.Provider
+	}
+	return w.Provider + " (" + w.Account + ")"
 }

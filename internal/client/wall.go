@@ -14,6 +14,7 @@ import (
 type Wall struct {
 	ID         string      `json:"id"`
 	Provider   string      `json:"provider"`
+	Account    string      `json:"account"` // "default", or the provider inside an agent program
 	LimitName  string      `json:"limit_name"`
 	Model      string      `json:"model"` // "": the whole account
 	Class      rouse.Class `json:"class"`

@@ -30,10 +30,12 @@ func WithPrograms(p config.Paths) config.Paths {
 
 // programs makes the engines of agent programs, as they are configured now.
 type programs struct {
-	cfg   *config.Store
-	env   []string
-	speed float64
-	log   *slog.Logger
+	cfg *config.Store
+	// messages gives the newest messages of a session; nil knows none.
+	messages func(ctx context.Context, sessionID string, limit int) ([]rouse.Entry, error)
+	env      []string
+	speed    float64
+	log      *slog.Logger
 
 	mu      sync.Mutex
 	engines map[string]program
@@ -109,7 +111,7 @@ func (p *programs) acp(name string) (*acp.Engine, bool) {
 	defer p.mu.Unlock()
 	known, ok := p.engines[name]
 	if !ok || !reflect.DeepEqual(known.of, *now) {
-		opt := acp.Options{Version: rouse.Version, Env: p.env, Log: p.log, Rules: func() []rouse.PermissionRule { return p.cfg.Get().Permission }}
+		opt := acp.Options{Version: rouse.Version, Env: p.env, Log: p.log, Messages: p.messages, Rules: func() []rouse.PermissionRule { return p.cfg.Get().Permission }}
 		if p.speed > 1 {
 			opt.Grace = time.Duration(float64(30*time.Second) / p.speed)
 		}

@@ -13,6 +13,7 @@ import (
 	"rouse/internal/engine/native"
 	"rouse/internal/proc"
 	"rouse/internal/session"
+	"rouse/internal/store"
 )
 
 // models answers the lanes from the configuration as it is now.
@@ -54,6 +55,10 @@ func (s *server) engines() func(string) (engine.Engine, error) {
 		known["drill"] = drill.Engine{Speed: s.opt.DrillSpeed}
 	}
 	s.programs = newPrograms(s.cfg, s.opt.DrillSpeed, s.log, bootMark(s.boot.ID))
+	s.programs.messages = func(ctx context.Context, id string, limit int) ([]rouse.Entry, error) {
+		page, err := s.store.Messages(ctx, store.MessageQuery{SessionID: id, Limit: limit})
+		return page.Entries, err
+	}
 	return func(name string) (engine.Engine, error) {
 		e, ok := known[name]
 		if !ok {

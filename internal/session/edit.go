@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -36,6 +37,7 @@ func (l *Lanes) RemoveMessage(ctx context.Context, sessionID, messageID string) 
 			return err
 		}
 		s.Messages--
+		s.Resume = nil // an agent would remember it
 		if err := tx.RemoveMessage(s, m); err != nil {
 			return err
 		}
@@ -51,7 +53,8 @@ func (l *Lanes) RemovePart(ctx context.Context, sessionID, messageID, partID str
 		if err != nil {
 			return err
 		}
-		return tx.RemovePart(s, p)
+		s.Resume = nil // an agent would remember it
+		return errors.Join(tx.RemovePart(s, p), tx.KeepSession(s))
 	})
 	return err
 }
@@ -68,7 +71,8 @@ func (l *Lanes) EditPart(ctx context.Context, p rouse.Part) (*rouse.Part, error)
 			return rouse.FieldError("edit part", "type", "a %s part cannot become a %s part", old.Kind, p.Kind)
 		}
 		p.Row, p.Open = old.Row, false
-		return tx.PutPart(s, &p, s.Generation)
+		s.Resume = nil // an agent would remember what it was
+		return errors.Join(tx.PutPart(s, &p, s.Generation), tx.KeepSession(s))
 	})
 	return &p, err
 }
@@ -159,6 +163,7 @@ func forked(from *rouse.Session) *rouse.Session {
 	to := *from
 	to.ID, to.Slug, to.Title = rouse.NewID(rouse.SessionPrefix, now), slug(), fmt.Sprintf("%s (fork #%d)", base, n)
 	to.Running, to.RunningBoot, to.WaitingFor, to.Pause, to.Outcome, to.Revert = "", "", "", false, "", nil
+	to.Resume = nil // an agent's session cannot be copied, and must not be shared
 	to.Generation, to.Queued, to.Messages, to.Usage = 0, 0, 0, rouse.Usage{}
 	to.Created, to.Updated, to.Archived = now, now, time.Time{}
 	return &to

@@ -191,8 +191,8 @@ func (ln *lane) dispatch(t *rouse.Turn, s *rouse.Session, parts []rouse.Part) {
 		s.Engine = cmp.Or(ln.l.EngineOf(t.Model), s.Engine)
 	}
 	key := convKey{s.Engine, s.Directory, t.Agent}
-	if ln.conv != nil && ln.convSpec != key {
-		ln.dropConversation()
+	if ln.conv != nil && (ln.convSpec != key || ln.conv.Info().EngineSession != s.Resume[s.Engine]) {
+		ln.dropConversation() // or its memory is not the session's any more
 	}
 	ln.convSpec = key
 	spec := engine.Spec{Session: *s, Directory: s.Directory, Agent: t.Agent, Model: t.Model, Resume: s.Resume[s.Engine]}

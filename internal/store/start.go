@@ -163,6 +163,7 @@ func (tx *Tx) dropReverted(s *rouse.Session) error {
 		}
 		return err
 	}
+	s.Resume = nil // agents would remember what is undone
 	gone, err := tx.messagesFrom(s.ID, at)
 	if err != nil {
 		return err

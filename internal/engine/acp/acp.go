@@ -40,6 +40,9 @@ type Options struct {
 	// Rules are the permission rules of the whole configuration; those of a
 	// prompt come after them. Nil is none.
 	Rules func() []rouse.PermissionRule
+	// Messages gives the newest messages of a session, oldest first: what an
+	// agent is told that does not know them. Nil knows none.
+	Messages func(ctx context.Context, sessionID string, limit int) ([]rouse.Entry, error)
 	// Now stamps what is read; default time.Now. A replay gives recorded times.
 	Now func() time.Time
 	// Tap hears each line of a process after it was dealt with; nil is nobody.
@@ -67,6 +70,9 @@ func (o Options) orDefault() Options {
 	}
 	if o.Rules == nil {
 		o.Rules = func() []rouse.PermissionRule { return nil }
+	}
+	if o.Messages == nil {
+		o.Messages = func(context.Context, string, int) ([]rouse.Entry, error) { return nil, nil }
 	}
 	if o.Tap == nil {
 		o.Tap = func(Tapped) {}

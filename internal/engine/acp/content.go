@@ -1,18 +1,18 @@
 package acp
 
 import (
+	"context"
 	"encoding/base64"
 	"net/url"
 	"path/filepath"
 	"strings"
 
 	"rouse"
-	"rouse/internal/engine"
 	"rouse/internal/engine/acp/wire"
 )
 
 // blocks is a prompt as the agent takes it: what it cannot take goes as a link.
-func (c *Conversation) blocks(h *host, p rouse.Prompt) ([]wire.Block, error) {
+func (c *Conversation) blocks(ctx context.Context, h *host, p rouse.Prompt) ([]wire.Block, error) {
 	if p.Kind == rouse.TurnCompact {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -21,16 +21,8 @@ func (c *Conversation) blocks(h *host, p rouse.Prompt) ([]wire.Block, error) {
 		}
 		return []wire.Block{wire.TextBlock("/compact")}, nil
 	}
-	var out []wire.Block
-	c.mu.Lock()
-	lost := c.lost
-	c.lost = ""
-	c.mu.Unlock()
-	if lost != "" {
-		out = append(out, wire.TextBlock("The earlier part of this conversation is lost: "+lost+". The files are as it left them; look at them before you go on."))
-		c.q.add(engine.Update{Generation: p.Generation, At: c.e.opt.Now(),
-			Body: engine.Text{Text: "⚠️ " + c.e.agent.Title + " starts without memory of the earlier turns of this session: " + lost + ".\n\n"}})
-	}
+	out := c.before(ctx, p)
+	given := len(out)
 	if p.System != "" {
 		out = append(out, wire.TextBlock("<system>\n"+p.System+"\n</system>"))
 	}
@@ -47,7 +39,7 @@ func (c *Conversation) blocks(h *host, p rouse.Prompt) ([]wire.Block, error) {
 			}
 		}
 	}
-	if len(out) == 0 {
+	if len(out) == given {
 		return nil, rouse.Errorf(rouse.Invalid, "acp: prompt", "the prompt has no text")
 	}
 	return out, nil

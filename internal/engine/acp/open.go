@@ -97,8 +97,13 @@ func (c *Conversation) openSession(ctx context.Context, h *host) (id string, s w
 		resume = c.spec.Resume
 	}
 	caps := h.hello.Capabilities
+	if resume == "" && c.spec.Session.Messages > 1 {
+		c.mu.Lock()
+		c.lost = "its earlier turns were held without you, in another session or with another agent, or were undone"
+		c.mu.Unlock()
+	}
 	if resume != "" {
-		reason := "it cannot resume sessions"
+		reason := "you cannot resume sessions"
 		if bool(caps.Session.Resume) || caps.LoadSession {
 			s, err = c.reopen(ctx, h, resume, bool(caps.Session.Resume))
 			if err == nil {
@@ -107,7 +112,7 @@ func (c *Conversation) openSession(ctx context.Context, h *host) (id string, s w
 			if _, ok := refused(err); !ok {
 				return "", s, err
 			}
-			reason = "it does not know the session any more"
+			reason = "you do not know the earlier one any more"
 		}
 		c.e.opt.Log.Warn("acp.resume", "agent", c.e.agent.Name, "session", c.spec.Session.ID, "reason", reason)
 		c.mu.Lock()

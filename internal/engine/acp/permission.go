@@ -22,7 +22,9 @@ func (c *Conversation) permission(t *turn, m *wire.Message, at time.Time) []engi
 	a := &ask{rpc: m.ID, options: m.Permission.Options}
 	var out []engine.Body
 	if w.ID != "" {
-		out = c.tool(w, nil) // gemini tells a call by nothing else
+		proposed := *w // texts are the question's, not yet what the tool shows
+		proposed.Content = slices.DeleteFunc(slices.Clone(w.Content), func(p wire.ToolContent) bool { return p.Type == "content" })
+		out = c.tool(&proposed, nil) // gemini tells a call by nothing else
 	}
 	req := c.requestOf(t, w)
 	reply, decided := rouse.Reply{}, t == nil
@@ -48,7 +50,7 @@ func (c *Conversation) requestOf(t *turn, w *wire.Tool) rouse.Request {
 		call = &toolCall{}
 		call.learn(w, nil)
 	}
-	name := toolNames[w.Kind]
+	name := permissions[w.Kind]
 	if name == "" {
 		name = orElse(call.name, "tool")
 	}

@@ -32,7 +32,7 @@ func (c *Conversation) Prompt(ctx context.Context, p rouse.Prompt) engine.Outcom
 	if err := c.chooseModel(ctx, h, p.Model.Model); err != nil {
 		return c.notAsked(ctx, err)
 	}
-	blocks, err := c.blocks(h, p)
+	blocks, err := c.blocks(ctx, h, p)
 	if err != nil {
 		return failedOutcome(&rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeAgent, Message: rouse.SafeMessage(err), Source: "rouse"}, "not asked")
 	}

@@ -86,8 +86,8 @@ func TestResume(t *testing.T) {
 	for _, c := range []struct{ name, how, first string }{
 		{"resume", "plain", "blocks=1 first=seen"},
 		{"load", "loads", "blocks=1 first=seen"},
-		{"forgotten", "unknown", "blocks=2 first=The earlier part of this conversation is lost: it does not know the session any more."},
-		{"cannot", "forgetful", "blocks=2 first=The earlier part of this conversation is lost: it cannot resume sessions."},
+		{"forgotten", "unknown", "blocks=2 first=You are in a new session of your own: you do not know the earlier one any more."},
+		{"cannot", "forgetful", "blocks=2 first=You are in a new session of your own: you cannot resume sessions."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBed(t, c.how)
