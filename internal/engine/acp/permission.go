@@ -50,7 +50,7 @@ func (c *Conversation) requestOf(t *turn, w *wire.Tool) rouse.Request {
 		call = &toolCall{}
 		call.learn(w, nil)
 	}
-	name := permissions[w.Kind]
+	name := permissions[call.kind]
 	if name == "" {
 		name = orElse(call.name, "tool")
 	}

@@ -101,6 +101,7 @@ func (t *toolCall) metadata() json.RawMessage {
 	}
 	if t.diff != "" {
 		m["diff"] = t.diff
+		m["filepath"] = wire.Text(wire.At(t.input, "filePath")) // a permission's dialog draws the file by it
 	}
 	return metadata(m)
 }

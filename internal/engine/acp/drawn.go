@@ -1,0 +1,156 @@
+package acp
+
+import (
+	"encoding/json"
+	"strings"
+
+	"rouse/internal/engine/acp/wire"
+)
+
+// permissions are the names by which rules speak of a kind of tool.
+var permissions = map[string]string{"execute": "bash", "edit": "edit", "delete": "edit", "move": "edit", "read": "read",
+	"search": "grep", "fetch": "webfetch", "think": "task"}
+
+// drawnAs is the tool's name as OpenCode's clients know it, so that they draw
+// it as their own. What they do not know keeps the agent's name for it; they
+// draw that with its arguments.
+func (t *toolCall) drawnAs() string {
+	has := func(key string) bool { return wire.Text(wire.At(t.input, key)) != "" }
+	switch t.kind {
+	case "execute":
+		return "bash"
+	case "read":
+		if has("filePath") {
+			return "read"
+		}
+	case "edit":
+		if has("content") && !has("oldString") {
+			return "write"
+		}
+		return "edit"
+	case "search":
+		if strings.Contains(strings.ToLower(t.own), "glob") {
+			return "glob"
+		}
+		if has("pattern") {
+			return "grep"
+		}
+	case "fetch":
+		if has("url") {
+			return "webfetch"
+		}
+		if has("query") {
+			return "websearch"
+		}
+	case "think":
+		if has("description") && has("prompt") {
+			return "task"
+		}
+	}
+	return orElse(t.own, orElse(t.kind, "tool"))
+}
+
+// inputNames are the arguments that clients draw, with what agents call them.
+var inputNames = map[string][]string{
+	"filePath":  {"file_path", "path", "absolute_path", "abs_path", "fileName", "notebook_path"},
+	"oldString": {"old_string", "old_str"},
+	"newString": {"new_string", "new_str"},
+	"content":   {"file_text", "contents"},
+	"command":   {"cmd"},
+}
+
+// inputOf is a call's arguments as a JSON object, with the names that clients
+// know beside the agent's own.
+func (t *toolCall) inputOf(w *wire.Tool) json.RawMessage {
+	in := rawObject{}
+	if json.Unmarshal(w.RawInput, &in) != nil {
+		in = rawObject{}
+		if len(w.RawInput) > 0 {
+			in["input"] = w.RawInput
+		}
+	}
+	if cmd := in["command"]; len(cmd) > 0 && cmd[0] == '[' { // codex-acp 0.16: an argument vector
+		var argv []string
+		if json.Unmarshal(cmd, &argv) == nil && len(argv) > 0 {
+			in["command"] = metadata(commandLine(argv))
+		}
+	}
+	for known, others := range inputNames {
+		for _, other := range others {
+			if in[known] == nil && wire.Text(in[other]) != "" {
+				in[known] = in[other]
+			}
+		}
+	}
+	switch t.kind {
+	case "execute":
+		if !t.toldInput && in["command"] == nil { // gemini 0.61.0 tells it in the title alone
+			in["command"] = metadata(t.title)
+		}
+	case "read", "edit", "delete", "move":
+		if in["filePath"] == nil && len(w.Locations) > 0 {
+			in["filePath"] = metadata(w.Locations[0].Path)
+		}
+		for _, part := range w.Content {
+			if part.Type == "diff" && in["filePath"] == nil {
+				in["filePath"] = metadata(part.Path)
+			}
+		}
+	}
+	return metadata(in)
+}
+
+// commandLine is what a vector runs: the script of a shell, or its words.
+func commandLine(argv []string) string {
+	if n := len(argv); n >= 3 && strings.HasPrefix(argv[n-2], "-") && strings.HasSuffix(argv[n-2], "c") {
+		return argv[n-1]
+	}
+	return strings.Join(argv, " ")
+}
+
+// outputOf is what a call has shown. What a command printed stands in its raw
+// output where an agent wraps it in words of its own (qwen 0.24.4).
+func (t *toolCall) outputOf(w *wire.Tool) string {
+	if t.kind == "execute" {
+		if s := printed(w.RawOutput, "output", "formatted_output", "stdout"); s != "" {
+			return s
+		}
+	}
+	var parts []string
+	for _, p := range w.Content {
+		if p.Type == "content" && p.Text != "" {
+			parts = append(parts, unfenced(p.Text))
+		}
+	}
+	if len(parts) > 0 {
+		return strings.Join(parts, "\n")
+	}
+	if s := wire.Text(w.RawOutput); s != "" {
+		return s
+	}
+	return printed(w.RawOutput, "output", "content", "formatted_output", "stdout", "error")
+}
+
+// printed is the first of the fields that has text.
+func printed(raw json.RawMessage, keys ...string) string {
+	for _, key := range keys {
+		if s := wire.Text(wire.At(raw, key)); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// unfenced drops a code fence that is around the whole text.
+func unfenced(s string) string {
+	rest, ok := strings.CutPrefix(s, "```")
+	if !ok {
+		return s
+	}
+	_, rest, ok = strings.Cut(rest, "\n")
+	body, closed := strings.CutSuffix(strings.TrimRight(rest, "\n"), "```")
+	if !ok || !closed {
+		return s
+	}
+	return strings.TrimSuffix(body, "\n")
+}
