@@ -56,7 +56,7 @@ func (d *document) finish(reason string) {
 		stop = "tool_use"
 	}
 	writeJSON(d.w, http.StatusOK, map[string]any{
-		"id": "msg_drill", "type": "message", "role": "assistant", "model": d.r.model, "content": content,
+		"id": "msg_" + number(), "type": "message", "role": "assistant", "model": d.r.model, "content": content,
 		"stop_reason": stop, "usage": map[string]int{"input_tokens": in, "output_tokens": d.tokens},
 	})
 }

@@ -14,8 +14,10 @@ var numbers atomic.Uint64
 
 func number() string { return strconv.FormatUint(numbers.Add(1), 10) }
 
-// out is what both wires share: a buffer of frames and the connection.
+// out is what all wires share: a buffer of frames and the connection. Agents
+// take answers of the same id for one (claude-agent-acp 0.101.0).
 type out struct {
+	id     string
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	buf    []byte
@@ -27,7 +29,7 @@ type out struct {
 func newOut(w http.ResponseWriter, r *request) out {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
-	return out{w: w, rc: http.NewResponseController(w), size: r.size}
+	return out{id: number(), w: w, rc: http.NewResponseController(w), size: r.size}
 }
 
 func (o *out) flush() error {
@@ -149,7 +151,7 @@ func (a *anthropic) event(name, format string, args ...any) {
 }
 
 func (a *anthropic) begin() {
-	a.event("message_start", `{"type":"message_start","message":{"id":"msg_drill","type":"message","role":"assistant","content":[],"model":"drill","usage":{"input_tokens":%d,"output_tokens":1}}}`, 1+a.size/4)
+	a.event("message_start", `{"type":"message_start","message":{"id":"msg_%s","type":"message","role":"assistant","content":[],"model":"drill","usage":{"input_tokens":%d,"output_tokens":1}}}`, a.id, 1+a.size/4)
 }
 
 // enter opens a block of a kind, after closing the one before.

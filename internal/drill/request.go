@@ -42,7 +42,8 @@ type wireBlock struct {
 	Text string `json:"text"`
 }
 
-// texts gives a message's text and whether it brings a tool's result.
+// texts gives a message's text and whether it brings a tool's result. A message
+// may hold both: the next prompt of a turn that was ended.
 func (m *wireMessage) texts() (text string, result bool) {
 	if m.Role == "tool" {
 		return "", true
@@ -59,6 +60,9 @@ func (m *wireMessage) texts() (text string, result bool) {
 		case "tool_result":
 			result = true
 		case "text":
+			if result && strings.HasPrefix(b.Text, "<system-reminder>") { // Claude Code's own, not the person's
+				continue
+			}
 			parts = append(parts, b.Text)
 		}
 	}
@@ -109,7 +113,7 @@ func parseRequest(body []byte, call *http.Request) (*request, error) {
 		m := &in.Messages[i]
 		text, result := m.texts()
 		switch {
-		case result:
+		case result && text == "":
 			r.answered = true
 		case m.Role == "user" && text != "":
 			r.says(text)

@@ -104,11 +104,13 @@ func (o *responses) event(name string, body map[string]any) {
 }
 
 func (o *responses) begin() {
-	o.event("response.created", map[string]any{"response": map[string]any{"id": "resp_drill", "object": "response", "status": "in_progress", "output": []any{}}})
+	o.event("response.created", map[string]any{"response": map[string]any{"id": "resp_" + o.id, "object": "response", "status": "in_progress", "output": []any{}}})
 }
 
+func (o *responses) itemID() string { return fmt.Sprintf("msg_%s_%d", o.id, o.item) }
+
 func (o *responses) message(text string) map[string]any {
-	return map[string]any{"type": "message", "id": fmt.Sprintf("msg_drill_%d", o.item), "role": "assistant", "status": "completed",
+	return map[string]any{"type": "message", "id": o.itemID(), "role": "assistant", "status": "completed",
 		"content": []any{map[string]any{"type": "output_text", "text": text, "annotations": []any{}}}}
 }
 
@@ -121,7 +123,7 @@ func (o *responses) text(s string) {
 	}
 	o.tokens++
 	o.open += s
-	o.event("response.output_text.delta", map[string]any{"item_id": fmt.Sprintf("msg_drill_%d", o.item), "output_index": o.item, "content_index": 0, "delta": s})
+	o.event("response.output_text.delta", map[string]any{"item_id": o.itemID(), "output_index": o.item, "content_index": 0, "delta": s})
 }
 
 func (o *responses) words(n int) {
@@ -155,7 +157,7 @@ func (o *responses) call(name, input string) {
 func (o *responses) finish(string) {
 	o.leave()
 	in := 1 + o.size/4
-	o.event("response.completed", map[string]any{"response": map[string]any{"id": "resp_drill", "object": "response", "status": "completed", "output": []any{},
+	o.event("response.completed", map[string]any{"response": map[string]any{"id": "resp_" + o.id, "object": "response", "status": "completed", "output": []any{},
 		"usage": map[string]any{"input_tokens": in, "input_tokens_details": map[string]int{"cached_tokens": 0}, "output_tokens": o.tokens,
 			"output_tokens_details": map[string]int{"reasoning_tokens": 0}, "total_tokens": in + o.tokens}}})
 	_ = o.flush()
