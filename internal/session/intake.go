@@ -135,16 +135,26 @@ func (l *Lanes) resolve(s *rouse.Session, p *Prompt) (agent string, model rouse.
 		model = a.named(p.Model)
 		return a.Name, model, l.Models.CheckModel(model)
 	}
-	if a.Program && s.Model.Provider == a.Model.Provider {
-		return a.Name, s.Model, nil // chosen for this session
-	}
-	for _, m := range []rouse.ModelRef{a.Model, s.Model, l.Models.DefaultModel()} {
-		if !m.IsZero() {
-			return a.Name, m, nil
-		}
+	if model = l.usual(a, s.Model); !model.IsZero() {
+		return a.Name, model, nil
 	}
 	return "", model, rouse.FieldError("session: model", "model",
 		"no model is named and none is configured: name one as {\"providerID\":…,\"modelID\":…} or \"provider/model\", or set \"model\" in the configuration")
+}
+
+// usual is the model of a prompt that names none: the agent's, else the
+// session's, else the default; of a program, the one that was chosen for the
+// session.
+func (l *Lanes) usual(a Agent, chosen rouse.ModelRef) rouse.ModelRef {
+	if a.Program && chosen.Provider == a.Model.Provider {
+		return chosen
+	}
+	for _, m := range []rouse.ModelRef{a.Model, chosen, l.Models.DefaultModel()} {
+		if !m.IsZero() {
+			return m
+		}
+	}
+	return rouse.ModelRef{}
 }
 
 // Wait returns the turn when it is settled; NotFound when it never was or its

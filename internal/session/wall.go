@@ -225,18 +225,12 @@ func (l *Lanes) CloseWall(ctx context.Context, id string) (*rouse.Wall, error) {
 	return w, nil
 }
 
-// ModelOf is the model that a new session's first prompt would use: the one
-// named, else the agent's, else the default. Zero where there is none, or the
-// agent is unknown.
+// ModelOf is the model that the first prompt of a new session would use, whose
+// model is the named one. Zero where there is none, or the agent is unknown.
 func (l *Lanes) ModelOf(agent string, named rouse.ModelRef) rouse.ModelRef {
 	a, err := l.Agents.FindAgent(agent)
 	if err != nil {
 		return rouse.ModelRef{}
 	}
-	for _, m := range []rouse.ModelRef{a.Model, named, l.Models.DefaultModel()} {
-		if !m.IsZero() {
-			return m
-		}
-	}
-	return rouse.ModelRef{}
+	return l.usual(a, a.named(named))
 }
