@@ -38,6 +38,7 @@ type active struct {
 	// unwanted is set when the turn is cancelled before it was asked.
 	unwanted atomic.Bool
 	probing  atomic.Bool // the engine is asked whether it answers
+	begun    bool        // something genuine came
 
 	claimed  *end // decided, not settled
 	dropConv bool // its conversation is worth nothing any more

@@ -29,7 +29,11 @@ func (ln *lane) fold(updates []engine.Update) {
 		a.turn.Epoch += b2i(u.Genuine)
 		ln.foldOne(a, u)
 	}
-	if ln.turn != nil {
+	if a := ln.turn; a != nil {
+		if !a.begun && a.turn.Epoch > 1 { // it moves: what the engine started and chose is known by now
+			a.begun = true
+			ln.keepResume()
+		}
 		ln.commit()
 	}
 }
