@@ -46,6 +46,9 @@ type Agent struct {
 	// SessionUsage: the tokens that it tells are the session's so far, not the
 	// turn's.
 	SessionUsage bool
+	// Printed takes what is the agent's own off what a command printed; nil
+	// leaves it.
+	Printed func(string) string
 	// Shared: one process serves all sessions. Otherwise each has its own.
 	Shared bool
 }

@@ -39,6 +39,7 @@ type Conversation struct {
 	ignored ignored
 	lost    string      // to be said with the next prompt: why earlier turns are unknown
 	used    rouse.Usage // what the agent said of the session so far, where it counts so
+	counted wire.Usage  // the same as the latest answer had it
 	titled  bool        // it gave the session a title
 	closed  bool
 	// shellEnd ends a command of a person's own; nil when none runs.

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"rouse/internal/engine/acp/wire"
@@ -59,29 +60,33 @@ var inputNames = map[string][]string{
 	"command":   {"cmd"},
 }
 
-// inputOf is a call's arguments as a JSON object, with the names that clients
-// know beside the agent's own.
+// inputOf is a call's arguments as a JSON object, those that were told before
+// and the new ones, with the names that clients know beside the agent's own.
 func (t *toolCall) inputOf(w *wire.Tool) json.RawMessage {
-	in := rawObject{}
-	if json.Unmarshal(w.RawInput, &in) != nil {
-		in = rawObject{}
+	fresh, in := rawObject{}, rawObject{}
+	if json.Unmarshal(w.RawInput, &fresh) != nil {
+		fresh = rawObject{}
 		if len(w.RawInput) > 0 {
-			in["input"] = w.RawInput
+			fresh["input"] = w.RawInput
 		}
 	}
-	if cmd := in["command"]; len(cmd) > 0 && cmd[0] == '[' { // codex-acp 0.16: an argument vector
+	if cmd := fresh["command"]; len(cmd) > 0 && cmd[0] == '[' { // codex-acp 0.16: an argument vector
 		var argv []string
 		if json.Unmarshal(cmd, &argv) == nil && len(argv) > 0 {
-			in["command"] = metadata(commandLine(argv))
+			fresh["command"] = metadata(commandLine(argv))
 		}
 	}
 	for known, others := range inputNames {
 		for _, other := range others {
-			if in[known] == nil && wire.Text(in[other]) != "" {
-				in[known] = in[other]
+			if fresh[known] == nil && wire.Text(fresh[other]) != "" {
+				fresh[known] = fresh[other]
 			}
 		}
 	}
+	if t.toldInput && t.input != nil {
+		_ = json.Unmarshal(t.input, &in) // our own, an object
+	}
+	maps.Copy(in, fresh)
 	switch t.kind {
 	case "execute":
 		if !t.toldInput && in["command"] == nil { // gemini 0.61.0 tells it in the title alone

@@ -124,10 +124,7 @@ func (e *Engine) stderrFailure(d *diagnostics.Finding) *rouse.Failure {
 
 // classified is what limits make of an agent's own words.
 func (e *Engine) classified(ev limits.Evidence, at time.Time) *rouse.Failure {
-	ev.Provider, ev.Agent, ev.At = e.agent.Vendor, e.agent.Name, at
-	if zone := at.Location().String(); zone != "Local" && zone != "" {
-		ev.HostZone = zone
-	}
+	ev.Provider, ev.Agent, ev.At, ev.HostZone = e.agent.Vendor, e.agent.Name, at, zoneOf(at)
 	d := limits.Classify(ev)
 	f := &rouse.Failure{Class: d.Class, Message: d.Message, ResetAt: d.ResetAt, ResetSource: d.ResetSource, LimitName: d.LimitName,
 		Model: d.Model, LimitModel: d.Model}

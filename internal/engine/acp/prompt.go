@@ -62,7 +62,7 @@ func (c *Conversation) begin(t *turn, h *host, id string) {
 	at := c.e.opt.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace}, c.e.agent.Type, id, nil, at)
+	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace, Before: c.counted}, c.e.agent.Type, id, nil, at)
 	t.cost = c.used.Cost
 	c.turns = append(c.turns, t)
 }
@@ -82,7 +82,7 @@ func (c *Conversation) opened(t *turn, n int64, line []byte) {
 			other.judge.Client(at, m)
 		}
 	}
-	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace}, c.e.agent.Type, c.id, idOf(n), at)
+	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace, Before: c.counted}, c.e.agent.Type, c.id, idOf(n), at)
 }
 
 // exitedUnseen is the exit of a process that ended before the prompt was
@@ -103,6 +103,9 @@ func (c *Conversation) end(t *turn) {
 	defer c.mu.Unlock()
 	c.turns = slices.DeleteFunc(c.turns, func(o *turn) bool { return o == t })
 	c.last = t
+	if v := t.judge.Verdict(); c.e.agent.SessionUsage && v.HasUsage {
+		c.counted = v.Usage
+	}
 	if len(c.turns) == 0 {
 		clear(c.tools)
 	}

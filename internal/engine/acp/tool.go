@@ -16,6 +16,7 @@ type toolCall struct {
 	name, title string // the name under which clients draw it
 	input       json.RawMessage
 	toldInput   bool // the agent tells arguments at all
+	printed     func(string) string
 	output      string
 	diff        string
 	running     bool
@@ -29,7 +30,7 @@ func (c *Conversation) tool(w *wire.Tool, meta json.RawMessage) []engine.Body {
 	}
 	call := c.tools[w.ID]
 	if call == nil {
-		call = &toolCall{}
+		call = &toolCall{printed: c.e.agent.Printed}
 		c.tools[w.ID] = call
 	}
 	if call.ended {
@@ -67,7 +68,9 @@ func (t *toolCall) learn(w *wire.Tool, meta json.RawMessage) (changed bool) {
 	if w.Title != "" && w.Title != t.title {
 		t.title, changed = w.Title, true
 	}
-	t.toldInput = t.toldInput || len(w.RawInput) > 0
+	if len(w.RawInput) > 0 && !t.toldInput {
+		t.toldInput, t.input = true, nil
+	}
 	if len(w.RawInput) > 0 || !t.toldInput {
 		input := t.inputOf(w)
 		changed = changed || string(input) != string(t.input)
@@ -82,7 +85,9 @@ func (t *toolCall) learn(w *wire.Tool, meta json.RawMessage) (changed bool) {
 		}
 	}
 	if text := t.outputOf(w); text != "" {
-		t.output = text
+		if t.output = text; t.printed != nil && t.kind == "execute" {
+			t.output = t.printed(text)
+		}
 	} else if more := wire.Text(wire.At(meta, "terminal_output_delta", "data")); more != "" { // codex-acp 2.6
 		t.output += more
 	}

@@ -19,10 +19,13 @@ func (t *Turn) answer(at time.Time, m *wire.Message) {
 	}
 	// What is no result object has no stop reason, and is judged as an end.
 	r, _ := wire.Decode[wire.PromptResult](m.Result)
-	usage := wire.Positive(r.Usage) || wire.Positive(wire.At(r.Meta, "quota", "token_count"))
-	t.v.ModelUsageSeen = t.v.ModelUsageSeen || usage
 	t.v.StopReason = r.StopReason
 	t.v.Usage, t.v.HasUsage = r.Tokens()
+	usage := wire.Positive(r.Usage) || wire.Positive(wire.At(r.Meta, "quota", "token_count"))
+	if t.before != (wire.Usage{}) && t.v.Usage == t.before {
+		usage = false
+	}
+	t.v.ModelUsageSeen = t.v.ModelUsageSeen || usage
 	t.decide(at, t.byResult(r, usage))
 }
 

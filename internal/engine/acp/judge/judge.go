@@ -27,6 +27,7 @@ type Turn struct {
 	agent   string
 	session string
 	request json.RawMessage
+	before  wire.Usage // of the session, see Params
 
 	v     Verdict
 	grace diagnostics.Grace
@@ -49,7 +50,7 @@ type Turn struct {
 // JSON-RPC id of the session/prompt that was written at the time at. What was
 // written earlier must not be fed.
 func New(p Params, agentType, session string, request json.RawMessage, at time.Time) *Turn {
-	t := &Turn{agent: agentType, session: session, request: request, grace: diagnostics.Grace{Wait: p.Grace, ByArrival: true}}
+	t := &Turn{agent: agentType, session: session, request: request, before: p.Before, grace: diagnostics.Grace{Wait: p.Grace, ByArrival: true}}
 	t.v.Outcome, t.v.Evidence, t.v.StartedAt = Open, EvidenceNone, at
 	return t
 }

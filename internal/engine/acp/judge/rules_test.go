@@ -260,6 +260,24 @@ func TestUsageSeen(t *testing.T) {
 	}
 }
 
+// An agent that counts the session says in every answer what the turns before
+// used: only more is proof of work.
+func TestUsageOfTheSession(t *testing.T) {
+	before := wire.Usage{Input: 90, Output: 9, Total: 99}
+	for tokens, want := range map[string]Outcome{
+		`{"inputTokens":90,"outputTokens":9,"totalTokens":99}`:    Failed,
+		`{"inputTokens":190,"outputTokens":19,"totalTokens":209}`: Completed,
+		`{"inputTokens":20,"outputTokens":2,"totalTokens":22}`:    Completed, // it began anew
+		`{"inputTokens":0,"outputTokens":0,"totalTokens":0}`:      Failed,
+	} {
+		turn := New(Params{Before: before}, "copilot", "ses_1", []byte("7"), start)
+		feed(t, turn, said("Error: 429 usage limit reached"), `{"id":7,"result":{"stopReason":"end_turn","usage":`+tokens+`}}`)
+		if v := turn.Verdict(); v.Outcome != want || v.ModelUsageSeen != (want == Completed) {
+			t.Errorf("%s after %+v: %+v", tokens, before, v)
+		}
+	}
+}
+
 func TestVerdictTellsAPerson(t *testing.T) {
 	for line, want := range map[string]string{
 		rpcError(429, "Daily quota.", `{"message":"no"}`):               "Daily quota.",

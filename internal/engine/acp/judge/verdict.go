@@ -16,6 +16,10 @@ type Params struct {
 	// Grace is how long a failed attempt may stay without progress; 0:
 	// diagnostics.DefaultGrace.
 	Grace time.Duration
+	// Before is what the session had used before the prompt, of an agent whose
+	// answers count the session: the same again is no proof that a model
+	// worked. Zero where they count the prompt.
+	Before wire.Usage
 }
 
 // Outcome is how a turn ended.
