@@ -27,7 +27,7 @@ func TestDialects(t *testing.T) {
 			[]string{"The tool drill is done."}},
 		{"responses, another model", "/v1/responses", `{"model":"quota","stream":true,"input":"[[drill model=echo]] go"}`, 200, []string{`"delta":"go"`}},
 		{"responses, recall", "/v1/responses", `{"model":"recall","stream":true,"input":[{"role":"user","content":"one"},{"role":"assistant","content":"x"},{"role":"user","content":"two"}]}`, 200, []string{`"delta":"one\ntwo"`}},
-		{"responses, limit", "/v1/responses", `{"model":"quota","stream":true,"input":"go"}`, 429, []string{"usage_limit_reached", "resets_in_seconds"}},
+		{"responses, limit", "/v1/responses", `{"model":"quota","stream":true,"input":"go"}`, 429, []string{"usage_limit_reached", "resets_in_seconds", "resets_at"}},
 		{"gemini, text", "/v1beta/models/echo:streamGenerateContent?alt=sse", `{"contents":[{"role":"user","parts":[{"text":"hello there"}]}]}`, 200,
 			[]string{`"text":"hello there"`, `"finishReason":"STOP"`, "usageMetadata"}},
 		{"gemini, whole", "/v1beta/models/echo:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hello there"}]}]}`, 200, []string{`"text":"hello there"`, `"finishReason":"STOP"`}},

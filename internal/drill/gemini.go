@@ -11,7 +11,7 @@ import (
 
 // geminiAPI is Google's API, which Gemini CLI speaks: the model is in the
 // path.
-var geminiAPI = dialect{parse: parseGemini, frames: geminiFrames, limited: func(w http.ResponseWriter, left time.Duration, model string) {
+var geminiAPI = dialect{parse: parseGemini, frames: geminiFrames, limited: func(w http.ResponseWriter, _ time.Time, left time.Duration, model string) {
 	writeJSON(w, http.StatusTooManyRequests, map[string]any{"error": map[string]any{"code": http.StatusTooManyRequests, "status": "RESOURCE_EXHAUSTED",
 		"message": "You exceeded your current quota for the model `" + model + "`, please check your plan and billing details.",
 		"details": []any{

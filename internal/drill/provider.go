@@ -31,7 +31,7 @@ type dialect struct {
 	parse  func(body []byte, r *http.Request) (*request, error)
 	frames func(http.ResponseWriter, *request) frames
 	// limited refuses a call because a plan's limit is used up.
-	limited func(w http.ResponseWriter, left time.Duration, model string)
+	limited func(w http.ResponseWriter, now time.Time, left time.Duration, model string)
 }
 
 var (
@@ -170,7 +170,7 @@ func (p *simulation) fail(w http.ResponseWriter, r *http.Request, of dialect, re
 			left = 5*time.Hour - 41*time.Second
 		}
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(left.Seconds()))))
-		of.limited(w, left, req.model)
+		of.limited(w, p.opts.Now(), left, req.model)
 	case Rate:
 		if !p.failed(req.key, 2) {
 			return false
@@ -199,7 +199,7 @@ func (p *simulation) fail(w http.ResponseWriter, r *http.Request, of dialect, re
 // planLimit is how a subscription's limit is told. The headers are what makes
 // Claude Code end its turn instead of trying on for minutes (measured with
 // claude-agent-acp 0.101.0).
-func planLimit(w http.ResponseWriter, left time.Duration, model string) {
+func planLimit(w http.ResponseWriter, _ time.Time, left time.Duration, model string) {
 	w.Header().Set("X-Should-Retry", "false")
 	writeJSON(w, http.StatusTooManyRequests, map[string]any{
 		"type":     "error",

@@ -10,10 +10,10 @@ import (
 )
 
 // responsesAPI is OpenAI's newer API, which Codex speaks.
-var responsesAPI = dialect{parse: parseResponses, frames: responsesFrames, limited: func(w http.ResponseWriter, left time.Duration, model string) {
+var responsesAPI = dialect{parse: parseResponses, frames: responsesFrames, limited: func(w http.ResponseWriter, now time.Time, left time.Duration, model string) {
 	writeJSON(w, http.StatusTooManyRequests, map[string]any{"error": map[string]any{"type": "usage_limit_reached",
 		"message": "The usage limit of the model `" + model + "` has been reached.", "plan_type": "plus",
-		"resets_in_seconds": int(math.Ceil(left.Seconds()))}})
+		"resets_in_seconds": int(math.Ceil(left.Seconds())), "resets_at": now.Add(left).Unix()}})
 }}
 
 // responsesItem is one piece of the input.
