@@ -37,6 +37,8 @@ var EngineModes = map[string]string{
 	"permission": "asks for a permission, then says what was answered",
 	"question":   "asks a question, then says what was answered",
 	"retry":      "one failed attempt that had begun to answer, a retry after 1 s, then text",
+	"retries":    "three known retries, the last without a word that it is over, then text",
+	"withdrawn":  "asks for a permission and withdraws it after 2 s, then text",
 	"hang":       "two pieces of text, then silence until it is cancelled",
 	"mute":       "nothing at all until it is cancelled",
 	"deaf":       "as hang, but ignores cancel: only force ends it",
@@ -45,8 +47,13 @@ var EngineModes = map[string]string{
 	"fail":       "ends on a usage limit",
 	"bare":       "ends with an error that has no class; the diagnostic comes 100 ms later",
 	"silent":     "ends with an error that has no class; nothing else comes",
+	"lateword":   "ends with an error that has no class; the diagnostic comes 700 ms later, when nobody waits for it",
 	"diagnostic": "a terminal diagnostic while its prompt stays open",
+	"twofold":    "a terminal diagnostic, told twice, and the same failure as its answer",
+	"ignored":    "diagnostics that were ignored, with their counts, then text",
 	"exit":       "its process exits in mid-answer",
+	"lateexit":   "answers with the prompt's text; its process exits 300 ms later",
+	"slowopen":   "opening takes 15 s and listens to nobody, then as echo",
 	"garbage":    "noise, updates of other generations and unknown calls, then text",
 	"empty":      "ends at once without an update",
 	"quiettool":  "a tool that says nothing for 15 minutes and ends well",
@@ -61,6 +68,9 @@ var EngineModes = map[string]string{
 func (e Engine) Open(_ context.Context, spec engine.Spec, sink engine.Sink) (engine.Conversation, error) {
 	if spec.Agent == "refuse" {
 		return nil, rouse.Errorf(rouse.Upstream, "drill: open", "the drill agent refuses to start")
+	}
+	if spec.Model.Model == "slowopen" {
+		time.Sleep(e.silence(openSilence))
 	}
 	return &conversation{engine: e, sink: sink, waiting: map[string]chan rouse.Reply{}}, nil
 }
@@ -117,6 +127,8 @@ var modes = map[string]func(*run) engine.Outcome{
 	"permission": (*run).permission,
 	"question":   (*run).question,
 	"retry":      (*run).retry,
+	"retries":    (*run).retries,
+	"withdrawn":  (*run).withdrawn,
 	"hang":       func(r *run) engine.Outcome { r.begin(); return r.until(true, true, 0) },
 	"mute":       func(r *run) engine.Outcome { return r.until(true, true, 0) },
 	"deaf":       func(r *run) engine.Outcome { r.begin(); return r.until(false, true, 0) },
@@ -125,8 +137,13 @@ var modes = map[string]func(*run) engine.Outcome{
 	"fail":       (*run).quota,
 	"bare":       (*run).bare,
 	"silent":     func(*run) engine.Outcome { return engine.Outcome{State: rouse.TurnFailed, Finish: "error"} },
+	"lateword":   (*run).lateWord,
 	"diagnostic": (*run).diagnostic,
+	"twofold":    (*run).twofold,
+	"ignored":    (*run).ignored,
 	"exit":       (*run).exit,
+	"lateexit":   (*run).lateExit,
+	"slowopen":   func(r *run) engine.Outcome { return r.say(r.text()) },
 	"garbage":    (*run).garbage,
 	"empty":      func(*run) engine.Outcome { return completed() },
 	"quiettool":  (*run).quietTool,

@@ -1,7 +1,6 @@
 package drill
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -112,23 +111,6 @@ func (r *run) quota() engine.Outcome {
 	out.Failure.LimitModel = r.p.Model.Model // the other modes go on
 	out.Failure.LimitName, out.Failure.ResetAt = "5 hour", time.Now().Add(5*time.Hour).Truncate(time.Second)
 	return out
-}
-
-// bare ends without a class; the richer word comes after it has returned.
-func (r *run) bare() engine.Outcome {
-	f := *r.quota().Failure
-	gen, sink := r.p.Generation, r.c.sink
-	r.c.late.Go(func() {
-		time.Sleep(100 * time.Millisecond)
-		sink.Update(context.Background(), engine.Update{Generation: gen, At: time.Now(), Body: engine.Diagnostic{Failure: f, Terminal: true}})
-	})
-	return engine.Outcome{State: rouse.TurnFailed, Finish: "error", Evidence: "drill: bare error"}
-}
-
-func (r *run) diagnostic() engine.Outcome {
-	r.begin()
-	r.send(false, engine.Diagnostic{Failure: *r.quota().Failure, Terminal: true})
-	return r.until(true, true, 0)
 }
 
 func (r *run) exit() engine.Outcome {

@@ -15,6 +15,7 @@ const (
 	pauseSilence = 7 * time.Minute
 	muteSilence  = 4 * time.Minute
 	retrySilence = 10 * time.Minute
+	openSilence  = 15 * time.Second // longer than a cancel's ladder
 )
 
 // delay is the prompt's own wish, else otherwise at the engine's speed.

@@ -17,7 +17,8 @@ type tally struct {
 	notices                     int       // first ones
 	shown                       bool      // a notice is to be seen
 	waiting                     bool      // on a person
-	began                       time.Time // dispatched
+	aborted                     bool      // a cancel was stored
+	began, ended                time.Time // dispatched, settled
 }
 
 // patience is how long the watch is patient at least.
@@ -42,7 +43,7 @@ func (s *sim) check() string {
 				return fmt.Sprintf("gap in the log: %d follows %d", e.Seq, last)
 			}
 			last = e.Seq
-			if p := follow(e, turns, active); p != "" {
+			if p := s.follow(e, turns, active); p != "" {
 				return p
 			}
 			if p := followWatch(e, active, notices); p != "" {
@@ -71,7 +72,7 @@ func (s *sim) check() string {
 		}
 	}
 	for _, id := range s.sessions {
-		if p := s.checkSession(ctx, id); p != "" {
+		if p := s.checkSession(ctx, id, turns); p != "" {
 			return p
 		}
 	}
@@ -79,7 +80,7 @@ func (s *sim) check() string {
 }
 
 // follow replays one event: a session runs one turn at a time.
-func follow(e *rouse.Event, turns map[string]*tally, active map[string]string) string {
+func (s *sim) follow(e *rouse.Event, turns map[string]*tally, active map[string]string) string {
 	t := turns[e.TurnID]
 	if t == nil {
 		t = &tally{}
@@ -112,9 +113,12 @@ func follow(e *rouse.Event, turns map[string]*tally, active map[string]string) s
 		}
 	case rouse.NoticeCreated, rouse.NoticeUpdated, rouse.NoticeHidden:
 		return followNotice(e, t, active[e.SessionID])
+	case rouse.CancelStage:
+		t.aborted = true
 	case rouse.TurnSettledEvent:
 		t.settled++
-		if p := followEnd(e, t); p != "" {
+		t.ended = e.At
+		if p := s.followEnd(e, t); p != "" {
 			return p
 		}
 		if active[e.SessionID] != e.TurnID {
@@ -155,9 +159,9 @@ func followNotice(e *rouse.Event, t *tally, active string) string {
 	return ""
 }
 
-// followEnd checks that an end takes the notice with it, and that nobody is
-// failed by the watch before its time.
-func followEnd(e *rouse.Event, t *tally) string {
+// followEnd checks that an end takes the notice with it, that nobody is failed
+// by the watch before its time, and that the end is the turn's own.
+func (s *sim) followEnd(e *rouse.Event, t *tally) string {
 	var f rouse.SettledFact
 	if err := json.Unmarshal(e.Data, &f); err != nil {
 		return err.Error()
@@ -168,7 +172,7 @@ func followEnd(e *rouse.Event, t *tally) string {
 	if f.Failure != nil && f.Failure.Code == rouse.CodeNever && e.At.Sub(t.began) < patience {
 		return fmt.Sprintf("turn %s was failed by the watch %s after its dispatch", e.TurnID, e.At.Sub(t.began))
 	}
-	return ""
+	return s.checkEnd(e, &f, t)
 }
 
 // followWatch checks that there is one notice of a generation at most, and only
@@ -230,13 +234,16 @@ func (s *sim) checkTurn(ctx context.Context, id, sessionID string, t *tally) str
 }
 
 // checkSession looks at what must hold of an idle session.
-func (s *sim) checkSession(ctx context.Context, id string) string {
+func (s *sim) checkSession(ctx context.Context, id string, turns map[string]*tally) string {
 	row, err := s.w.store.Session(ctx, id)
 	if err != nil {
 		return fmt.Sprintf("session %s: %v", id, err)
 	}
 	if row.Running != "" || row.Queued != 0 || row.WaitingFor != "" || row.Rescue != "" {
 		return fmt.Sprintf("session %s is not at rest: %+v", id, row)
+	}
+	if p := s.checkResume(row, turns); p != "" {
+		return p
 	}
 	page, err := s.w.store.Messages(ctx, store.MessageQuery{SessionID: id})
 	if err != nil {

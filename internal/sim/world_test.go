@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"rouse"
-	"rouse/internal/drill"
 	"rouse/internal/engine"
 	"rouse/internal/feed"
 	"rouse/internal/recovery"
@@ -46,7 +45,7 @@ type world struct {
 }
 
 // start begins a life.
-func start(dir string, boot int) (*world, error) {
+func start(dir string, boot int, engines *witness) (*world, error) {
 	w := &world{dir: dir, boot: boot}
 	var f *feed.Feed
 	var err error
@@ -65,20 +64,18 @@ func start(dir string, boot int) (*world, error) {
 	f = feed.New(1024, w.store.Head(), 0)
 	w.serve(w.store.Serve)
 	w.lanes = session.New(session.Deps{Store: w.store, Feed: f, Models: models{}, Agents: agents{}, Boot: fmt.Sprintf("boo_%d", boot), Log: log,
-		MaxQueued: 8, Engine: func(string) (engine.Engine, error) { return drill.Engine{}, nil }})
+		MaxQueued: 8, Engine: func(string) (engine.Engine, error) { return engines, nil }})
 	if _, err := w.lanes.Recover(context.Background()); err != nil {
 		return nil, err
 	}
 	w.medic = recovery.NewMedic(w.store, w.lanes, log, 0)
 	began := time.Now()
-	watcher := watch.New(watch.Config{Store: w.store, Lanes: w.lanes, Boot: fmt.Sprintf("boo_%d", boot), Log: log, Clock: func() watch.Reading {
+	w.watch = watch.New(watch.Config{Store: w.store, Lanes: w.lanes, Boot: fmt.Sprintf("boo_%d", boot), Log: log, Clock: func() watch.Reading {
 		return watch.Reading{Mono: time.Since(began), Wall: time.Now().Round(0).Add(time.Duration(w.slept.Load()))}
 	}})
-	w.watch = watch.New(watch.Config{Store: w.store, Lanes: w.lanes, Boot: fmt.Sprintf("boo_%d", boot), Log: log})
 	w.serve(w.lanes.Serve)
 	w.serve(w.watch.Serve)
 	w.serve(w.medic.Serve)
-	w.serve(watcher.Serve)
 	return w, nil
 }
 

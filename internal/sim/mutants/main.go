@@ -27,13 +27,15 @@ type mutant struct {
 // unbroken is the house as it is: it must pass, or the others prove nothing.
 const unbroken = "nothing"
 
+// stale is how a lane tells what is about a turn that is over.
+const stale = "if a == nil || u.Generation != a.turn.Generation {"
+
 // sequence is where the store's numbers are tested.
 const sequence = "./internal/store"
 
 var mutants = []mutant{
 	{unbroken, "internal/session/fold.go", "package session", "package session", ""},
-	{"drop the generation check", "internal/session/fold.go",
-		"if a == nil || u.Generation != a.turn.Generation {", "if a == nil {", ""},
+	{"drop the generation check", "internal/session/fold.go", stale, "if a == nil {", ""},
 	{"settle twice", "internal/session/settle.go",
 		"\tln.release(a)\n", "\t_ = ln.write(store.Promise, func(tx *store.Tx) error {\n\t\ts, err := tx.Session(ln.id)\n\t\tif err != nil {\n\t\t\treturn err\n\t\t}\n\t\tt := a.turn\n\t\t_, err = ln.l.finishTurn(tx, s, &t, e, a.rest())\n\t\treturn err\n\t})\n\tln.release(a)\n", ""},
 	{"skip the lease check", "internal/store/turn.go",
@@ -52,6 +54,39 @@ var mutants = []mutant{
 		"if was != nil {\n\t\tkind", "if was != nil && was.Visible {\n\t\tkind", ""},
 	{"spend the notice before storing", "internal/watch/keep.go",
 		"\tif err != nil {\n\t\treturn rouse.Wrap(\"watch: keep\", err)\n\t}\n", "\t_ = err\n\tfor i := range told {\n\t\ttold[i] = list[i].notice\n\t}\n", ""},
+	{"judge on bytes", "internal/session/sink.go", "\tif !u.Genuine {\n", "\tif !u.Genuine && u.Bytes == 0 {\n", ""},
+	{"hear a diagnostic of an earlier generation", "internal/session/fold.go", stale,
+		"if _, heard := u.Body.(engine.Diagnostic); a == nil || u.Generation != a.turn.Generation && !heard {", ""},
+	{"take an exit for another turn's", "internal/session/fold.go", stale, stale + `
+			if x, gone := u.Body.(engine.Exit); gone && a != nil {
+				ln.claim(a.turn.Generation, engine.Outcome{State: rouse.TurnFailed, Failure: &rouse.Failure{Class: rouse.ClassNone, Message: x.Reason}})
+			}`, ""},
+	{"settle again when richer evidence comes", "internal/session/settle.go", "\t\t\ta.claimed.failure = f\n\t\t\tln.settleClaim()\n", `
+			a.claimed.failure = f
+			ln.settleClaim()
+			_ = ln.write(store.Promise, func(tx *store.Tx) error {
+				s, err := tx.Session(ln.id)
+				if err != nil {
+					return err
+				}
+				t := a.turn
+				_, err = ln.l.finishTurn(tx, s, &t, *a.claimed, a.rest())
+				return err
+			})
+`, ""},
+	{"let a turn that is over choose the engine's session", "internal/session/resume.go", "\ta := ln.turn\n", `
+	a := cmp.Or(ln.turn, ln.draining)
+	if a != nil && ln.conv != nil {
+		_ = ln.write(store.Lazy, func(tx *store.Tx) error {
+			s, err := tx.Session(ln.id)
+			if err != nil {
+				return err
+			}
+			s.Resume = map[string]string{a.session.Engine: ln.conv.Info().EngineSession}
+			return tx.KeepSession(s)
+		})
+	}
+`, ""},
 	{"give a rolled back write its sequence numbers", "internal/store/committer.go",
 		"tx.seq, tx.partN, tx.events = seq, part, tx.events[:events]", "_, tx.partN, tx.events = seq, part, tx.events[:events]", sequence},
 	{"let a lone refused write keep its sequence numbers", "internal/store/committer.go",
@@ -131,18 +166,31 @@ func (m mutant) run() (noticed bool, why string, err error) {
 	if strings.Contains(res.Output, "[build failed]") || strings.Contains(res.Output, "Usage of") {
 		return false, "", fmt.Errorf("does not build: %s", res.Output)
 	}
-	return res.Exit != 0, reason(res.Output), nil
+	why = reason(res.Output)
+	if res.Exit != 0 && why == "" {
+		return false, "", fmt.Errorf("the run broke: %s", res.Output)
+	}
+	return res.Exit != 0, why, nil
 }
 
-// reason is the finding in a failed run's output.
+// reason is the finding in a failed run's output; without one the run itself
+// broke, which says nothing about the mutant.
 func reason(out string) string {
 	for line := range strings.Lines(out) {
 		if _, why, ok := strings.Cut(line, "after "); ok && strings.Contains(line, "[rapid] failed") {
 			return strings.TrimSpace(why)
 		}
+		if _, why, ok := strings.Cut(line, "Original traceback ("); ok { // seen once: goroutines took another order the second time
+			return strings.TrimSuffix(strings.TrimSpace(why), "):")
+		}
 		if strings.HasPrefix(line, "panic:") {
 			return strings.TrimSpace(line)
 		}
 	}
-	return "failed"
+	for line := range strings.Lines(out) {
+		if name, ok := strings.CutPrefix(line, "--- FAIL: "); ok {
+			return strings.TrimSpace(name)
+		}
+	}
+	return ""
 }
