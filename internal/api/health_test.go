@@ -192,7 +192,7 @@ func TestHealthOfATurnThatNeverStarts(t *testing.T) {
 func TestWait(t *testing.T) {
 	s := quick(t)
 	id := s.create()
-	for what, want := range map[string]string{"bogus": "bogus", "verdict:nope": "verdict:nope", "settled,": `""`} {
+	for what, want := range map[string]string{"bogus": "bogus", "verdict:nope": "verdict:nope", "settled,": `""`, "": "name what to wait for: settled", "%20": "name what to wait for: settled"} {
 		out := s.call(400, s.token, "GET", "/rouse/v1/sessions/"+id+"/wait?for="+what, nil)
 		if d := out["data"].(object); d["field"] != "for" || !strings.Contains(d["message"].(string), want) {
 			t.Errorf("%s: %v", what, out)

@@ -95,6 +95,7 @@ func New(d Deps, root http.Handler) http.Handler {
 	inner.HandleFunc("GET "+prefix+"/sessions/{id}/events", o.sessionEvents)
 
 	c := huma.DefaultConfig("Rouse", rouse.Version)
+	c.Formats = strict()
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath, c.CreateHooks = "/openapi", "", "", nil
 	c.Info.Description = "What no OpenCode client knows: launching, watching and identity. OpenCode's own wire is at the root."
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}

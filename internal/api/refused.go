@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -48,6 +49,9 @@ func misfit(status int, d *huma.ErrorDetail) ProblemData {
 	case sentences[d.Message] != "":
 		return ProblemData{Field: field, Message: field + ": " + sentences[d.Message]}
 	case unread && d.Location == "body":
+		if at, found := Undecodable([]byte(body)); found {
+			return ProblemData{Field: cmp.Or(at, field), Message: cmp.Or(at, "the body") + ": it is not valid UTF-8"}
+		}
 		return ProblemData{Field: field, Message: "the body is not valid JSON: " + faultIn(body)}
 	}
 	return ProblemData{Field: field, Message: field + ": " + d.Message}

@@ -25,6 +25,10 @@ func TestRefusedBodies(t *testing.T) {
 		{"application/json", `"text"`, 400, `"body"`, "expected a JSON object"},
 		{"application/json", `{"prompt":5}`, 400, `"prompt"`, "prompt: expected string"},
 		{"application/json", `{"prompt":"x","nonsense":1}`, 400, `"nonsense"`, "nonsense: there is no such field"},
+		{"application/json", "{\"prompt\":\"caf\xe9\"}", 400, `"prompt"`, "prompt: it is not valid UTF-8"},
+		{"application/json", "{\"prompt\":\"x\",\"model\":\"\xc3\"}", 400, `"model"`, "model: it is not valid UTF-8"},
+		{"application/json", "{\"caf\xe9\":1}", 400, `"body"`, "the body: it is not valid UTF-8"},
+		{"application/json", "{\"prompt\":\"caf\xe9\"", 400, `"body"`, "not valid UTF-8"},
 		{"text/plain", `{"prompt":"x"}`, 415, `"Content-Type"`, "application/json, not as text/plain"},
 		{"application/x-www-form-urlencoded", `{"prompt":"x"}`, 415, `"Content-Type"`, "application/json, not as application/x-www-form-urlencoded"},
 	} {

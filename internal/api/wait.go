@@ -2,8 +2,11 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"rouse"
 	"rouse/internal/feed"
@@ -27,6 +30,21 @@ type WaitInput struct {
 	ID      string `path:"id"`
 	For     string `query:"for" default:"settled" doc:"Comma-separated, whichever comes first: settled, idle, verdict:<code>, wall, needs_person"`
 	Timeout int    `query:"timeout" default:"60" minimum:"0" maximum:"600" doc:"Seconds"`
+}
+
+// Resolve refuses a list that was sent empty: what was left out by mistake is
+// not the default.
+func (*WaitInput) Resolve(c huma.Context) []error {
+	u := c.URL()
+	if list, sent := u.Query()["for"]; !sent || strings.TrimSpace(strings.Join(list, "")) != "" {
+		return nil
+	}
+	return []error{&huma.ErrorDetail{Location: "query.for", Message: "name what to wait for: " + accepted()}}
+}
+
+// accepted are the conditions in words.
+func accepted() string {
+	return fmt.Sprintf("settled, idle, wall, needs_person, or verdict: with one of %s", rouse.VerdictCodes())
 }
 
 // WaitOutput is what was reached, or how things stand when the time was over.
@@ -57,8 +75,7 @@ func conditions(list string) ([]string, error) {
 		case c == forSettled, c == forIdle, c == forWall, c == forPerson, isVerdict && known:
 			out = append(out, c)
 		default:
-			return nil, rouse.FieldError("wait", "for", "for: %q is not known; use settled, idle, wall, needs_person, or verdict: with one of %s",
-				rouse.Clip(c, 60), rouse.VerdictCodes())
+			return nil, rouse.FieldError("wait", "for", "for: %q is not known; use %s", rouse.Clip(c, 60), accepted())
 		}
 	}
 	return out, nil

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"rouse/internal/client"
 )
@@ -34,6 +35,9 @@ func (c *runCmd) parts(a *app) ([]client.PartInput, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, usage("there is no prompt: give one as an argument or pipe it in")
 	}
+	if err := readable(text); err != nil {
+		return nil, err
+	}
 	parts := []client.PartInput{{Type: "text", Text: text}}
 	total := len(text)
 	for _, name := range c.File {
@@ -47,6 +51,14 @@ func (c *runCmd) parts(a *app) ([]client.PartInput, error) {
 		parts = append(parts, p)
 	}
 	return parts, nil
+}
+
+// readable refuses a prompt that could only be sent mutilated.
+func readable(prompt string) error {
+	if utf8.ValidString(prompt) {
+		return nil
+	}
+	return usage("the prompt is not valid UTF-8: convert it first (iconv -t utf-8)")
 }
 
 // piped reads stdin when it is a pipe or a file, and nothing when it is a

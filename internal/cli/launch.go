@@ -141,5 +141,5 @@ func (c *launchCmd) prompt(a *app) (string, error) {
 	if strings.TrimSpace(text) == "" {
 		return "", usage("there is no prompt: give one as an argument or with --prompt-file")
 	}
-	return text, nil
+	return text, readable(text)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -94,6 +95,7 @@ func (c *wallsCloseCmd) Run(a *app) error {
 
 type preflightCmd struct {
 	Model string `arg:"" optional:"" help:"Model as provider/model (default: the server's)."`
+	Named string `name:"model" short:"m" help:"The same, as the other commands take it." placeholder:"PROVIDER/MODEL"`
 	JSON  bool   `name:"json" help:"Print the server's answer."`
 }
 
@@ -108,12 +110,15 @@ Example:
 
 // Run asks.
 func (c *preflightCmd) Run(a *app) error {
+	if c.Model != "" && c.Named != "" && c.Model != c.Named {
+		return usage("name one model, not both %s and --model %s", c.Model, c.Named)
+	}
 	cl, err := a.client()
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
-	p, raw, err := cl.Preflight(a.ctx, c.Model)
+	p, raw, err := cl.Preflight(a.ctx, cmp.Or(c.Model, c.Named))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"rouse"
+	"rouse/internal/api"
 )
 
 const opBody = "read body"
@@ -47,6 +49,9 @@ func parseObject(body []byte) (*fields, error) {
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, rouse.Errorf(rouse.Invalid, opBody, "the body is not valid JSON: something follows the object at byte %d", dec.InputOffset())
+	}
+	if at, found := api.Undecodable(body); found {
+		return nil, rouse.FieldError(opBody, at, "%s: it is not valid UTF-8", cmp.Or(at, "the body"))
 	}
 	if f.raw == nil {
 		f.raw = map[string]json.RawMessage{} // the body was null
