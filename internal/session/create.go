@@ -209,6 +209,9 @@ func (l *Lanes) Delete(ctx context.Context, id string) error {
 		}
 		return tx.DeleteSession(s)
 	})
+	if err == nil {
+		l.postExisting(id, reset{}) // an agent's process would wait for its next prompt
+	}
 	for i := range queued {
 		l.waits.wake(queued[i].ID)
 	}

@@ -109,7 +109,11 @@ func (ln *lane) handle(m any) {
 	switch m := m.(type) {
 	case kick:
 	case reset:
-		if ln.turn == nil && ln.draining == nil {
+		switch {
+		case ln.turn != nil:
+		case ln.draining != nil:
+			ln.draining.dropConv = true
+		default:
 			ln.dropConversation()
 		}
 	case opened:
