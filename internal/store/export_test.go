@@ -38,3 +38,19 @@ func AddMigration(t *testing.T, name, text string) {
 	migrations = all
 	t.Cleanup(func() { migrations = old })
 }
+
+// OldSchema lets this program know only the first migrations until the test
+// ends.
+func OldSchema(t *testing.T, names ...string) {
+	t.Helper()
+	old, few := migrations, fstest.MapFS{}
+	for _, name := range names {
+		raw, err := fs.ReadFile(old, "migrations/"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		few["migrations/"+name] = &fstest.MapFile{Data: raw}
+	}
+	migrations = few
+	t.Cleanup(func() { migrations = old })
+}

@@ -54,6 +54,9 @@ func (h *Handler) readPrompt(w http.ResponseWriter, r *http.Request, sessionID s
 	if err != nil {
 		return intake{}, err
 	}
+	if key != "" {
+		key = "prompt:" + sessionID + ":" + key
+	}
 	if body.Model.Variant == "" {
 		body.Model.Variant = h.variant(body.Model, body.Variant)
 	}
@@ -79,13 +82,12 @@ func (h *Handler) variant(ref rouse.ModelRef, wished string) string {
 	return wished
 }
 
+// idempotencyKey is the client's own; whoever stores it puts before it what it
+// is a key of, apart from the keys of Rouse's own verbs.
 func idempotencyKey(r *http.Request) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > maxKey {
 		return "", rouse.FieldError("opencode: prompt", "Idempotency-Key", "Idempotency-Key: is longer than %d bytes", maxKey)
-	}
-	if key != "" {
-		key = "client:" + key // apart from the keys of Rouse's own verbs
 	}
 	return key, nil
 }

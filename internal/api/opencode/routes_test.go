@@ -159,6 +159,11 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 	r.want(422, "POST", path, text("y"), "Idempotency-Key", "k1").problem(t)
 	r.want(400, "POST", path, text("x"), "Idempotency-Key", strings.Repeat("k", 300)).problem(t)
+	other := r.want(204, "POST", "/session/"+r.create()+"/prompt_async", text("y"), "Idempotency-Key", "k1") // its own business
+	if turn := other.header.Get("X-Rouse-Turn"); turn == "" || turn == one.header.Get("X-Rouse-Turn") {
+		t.Errorf("another session under the same key: %v", other.header)
+	}
+	r.next().finish()
 	r.next().finish()
 	select {
 	case <-r.turns:

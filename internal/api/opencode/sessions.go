@@ -80,7 +80,7 @@ func (h *Handler) createSession(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if key != "" {
-		key = "session:" + key
+		key = "session:client:" + key
 	}
 	s, warning, err := h.deps.Sessions.Create(r.Context(), session.NewSession{
 		Key: key, BodyHash: api.BodyHash(dir, string(raw)), Title: body.Title, Directory: dir, Agent: body.Agent, ParentID: body.ParentID,
