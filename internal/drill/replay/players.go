@@ -110,6 +110,17 @@ func (p *players) emit(process, event int) bool {
 	return err == nil
 }
 
+// part lets go of a process, which ends it; false when it is not there.
+func (p *players) part(process int) bool {
+	p.stage.mu.Lock()
+	defer p.stage.mu.Unlock()
+	conn := p.conns[process]
+	if conn == nil {
+		return false
+	}
+	return conn.Close() == nil
+}
+
 // close lets go of the players, which ends them.
 func (p *players) close() {
 	_ = p.listen.Close() // accept ends

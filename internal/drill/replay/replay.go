@@ -6,7 +6,6 @@
 package replay
 
 import (
-	"cmp"
 	"context"
 	"path/filepath"
 	"strings"
@@ -34,7 +33,7 @@ type Options struct {
 	// Agent is the agent's type; "" is found in the recording.
 	Agent string
 	// Command is the launch line of a player of the recording in steps; the
-	// arguments --step SOCKET --process N TRACE are added to it.
+	// arguments --step SOCKET TRACE are added to it.
 	Command []string
 }
 
@@ -148,17 +147,25 @@ func (s *stage) result() (Result, error) {
 		return Result{}, rouse.Errorf(rouse.Invalid, op, "The prompt was not reached: it was sent at %d ms of the recording.",
 			s.tr.Events[s.tr.Prompts()[s.o.Prompt].Event].At.Milliseconds())
 	}
-	r := Result{Outcome: v.Outcome, Evidence: v.Evidence, ToolOpen: len(v.ToolOpen) > 0, PermissionOpen: len(v.PermissionOpen) > 0,
-		Genuine: v.Genuine, Noise: v.Noise, LastGenuine: ms(v.LastGenuine), ModelUsage: v.ModelUsageSeen, DecidedMS: ms(v.DecidedAt)}
+	r := resultOf(v)
 	if v.Outcome == judge.Failed {
-		class := string(cmp.Or(v.Class, rouse.ClassNone))
-		if class == string(rouse.ClassNone) {
-			class = "unknown"
-		}
-		r.Class = &class
 		r.Failure = s.failure()
 	}
 	return r, nil
+}
+
+// resultOf is a verdict in the recording's terms.
+func resultOf(v judge.Verdict) Result {
+	r := Result{Outcome: v.Outcome, Evidence: v.Evidence, ToolOpen: len(v.ToolOpen) > 0, PermissionOpen: len(v.PermissionOpen) > 0,
+		Genuine: v.Genuine, Noise: v.Noise, LastGenuine: ms(v.LastGenuine), ModelUsage: v.ModelUsageSeen, DecidedMS: ms(v.DecidedAt)}
+	if v.Outcome == judge.Failed {
+		class := string(v.Class)
+		if v.Class == rouse.ClassNone {
+			class = "unknown"
+		}
+		r.Class = &class
+	}
+	return r
 }
 
 // ms is a time in the recording's milliseconds; nil for none.

@@ -34,7 +34,9 @@ type stage struct {
 	err     int
 	exits   int
 	convs   map[string]*conv // by the recorded session
-	failed  error            // the first deed that went wrong
+	// connected are the processes in which a session was opened again.
+	connected map[int]bool
+	failed    error // the first deed that went wrong
 }
 
 // conv is one session of the recording.
@@ -45,7 +47,7 @@ type conv struct {
 }
 
 func newStage(ctx context.Context, o Options, tr *trace.Trace) (*stage, error) {
-	s := &stage{o: o, tr: tr, changed: make(chan struct{}), convs: map[string]*conv{}}
+	s := &stage{o: o, tr: tr, changed: make(chan struct{}), convs: map[string]*conv{}, connected: map[int]bool{}}
 	s.ctx, s.end = context.WithCancel(ctx)
 	var err error
 	if s.players, err = newPlayers(s.ctx, s); err != nil {
@@ -150,6 +152,9 @@ func (s *stage) prompt(c *conv, generation uint64) {
 	s.do(func() error {
 		out := c.c.Prompt(s.ctx, rouse.Prompt{Generation: generation, TurnID: fmt.Sprint("trn_", generation),
 			Parts: []rouse.Part{{Kind: rouse.TextPart, Text: "replayed"}}})
+		if _, asked := c.c.Evidence(generation); !asked && s.ctx.Err() == nil && out.Failure != nil {
+			return rouse.Errorf(rouse.Invalid, op, "The recorded agent was not asked: %s", out.Failure.Message)
+		}
 		s.change(func() { c.outcomes[generation] = out })
 		return nil
 	})

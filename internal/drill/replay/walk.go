@@ -121,7 +121,9 @@ func (s *stage) client(k int, e trace.Event, prompt int) error {
 	came := func() bool { return s.players.got[k] }
 	switch m.Method {
 	case wire.MethodInitialize:
-		s.enter(e.Process)
+		if err := s.enter(e.Process); err != nil {
+			return err
+		}
 		return s.until("start of the agent", came)
 	case wire.MethodNew:
 		s.mu.Lock()
@@ -131,6 +133,9 @@ func (s *stage) client(k int, e trace.Event, prompt int) error {
 			s.open(s.sessionOf(k))
 		}
 		return s.until("new session", came)
+	case wire.MethodLoad, wire.MethodResume:
+		// The engine may prefer the other of the two.
+		return s.until("session that is opened again", func() bool { return came() || s.connected[e.Process] || s.convs[m.SessionID] == nil })
 	case wire.MethodPrompt:
 		c := s.of(m.SessionID)
 		if c == nil || prompt < 0 {
@@ -149,8 +154,10 @@ func (s *stage) client(k int, e trace.Event, prompt int) error {
 	return nil
 }
 
-// enter starts a process of the recording by what its client opens there.
-func (s *stage) enter(process int) {
+// enter starts a process of the recording by what its client opens there. The
+// one before it may have outlived its client by a moment; here a session has
+// one process at a time.
+func (s *stage) enter(process int) error {
 	for k, e := range s.tr.Events {
 		if e.Process != process || e.Kind != trace.Client || e.Message == nil {
 			continue
@@ -158,14 +165,33 @@ func (s *stage) enter(process int) {
 		switch e.Message.Method {
 		case wire.MethodNew:
 			s.open(s.sessionOf(k))
-			return
+			return nil
 		case wire.MethodLoad, wire.MethodResume:
 			if c := s.of(e.Message.SessionID); c != nil {
-				s.do(func() error { return c.c.Connect(s.ctx) })
-				return
+				if err := s.part(process - 1); err != nil {
+					return err
+				}
+				s.do(func() error {
+					err := c.c.Connect(s.ctx)
+					s.change(func() { s.connected[process] = true })
+					return err
+				})
+				return nil
 			}
 		}
 	}
+	return nil
+}
+
+// part ends a process that runs.
+func (s *stage) part(process int) error {
+	s.mu.Lock()
+	exits := s.exits
+	s.mu.Unlock()
+	if !s.players.part(process) {
+		return nil
+	}
+	return s.until("end of the process before", func() bool { return s.exits > exits })
 }
 
 // sessionsBefore counts the sessions that a process opened before an event.

@@ -130,7 +130,7 @@ func appendLines(events []Event, r io.Reader) ([]Event, error) {
 			return events, nil
 		}
 		if err != nil {
-			return nil, rouse.Wrap(op, err)
+			return nil, &rouse.Error{Kind: rouse.Invalid, Op: op, Msg: "The recording cannot be read: it is not a file.", Err: err}
 		}
 	}
 }
