@@ -1,6 +1,7 @@
 # make run     the main job on the simulated provider, no network needed
 # make check   format, vet, staticcheck, unit tests; under two minutes
-# make test    everything, with the real OpenCode clients; what CI runs
+# make test    everything, with the real OpenCode clients and agents; what CI runs
+# make agents  real agent programs on the simulated provider
 # make bench   figures beside the real OpenCode server
 # make sim     the simulation, a hundred thousand steps; SEED=n replays a run
 # make mutants breaks rules on purpose; each must be noticed
@@ -13,7 +14,7 @@ SECTION  = @printf '\n==== %s (%s)\n' "$(1)" "$$(date -u +%H:%M:%S)"
 
 SIM_CHECKS ?= 1000
 
-.PHONY: sim mutants build run check test bench fmt lint unit race peers clean
+.PHONY: sim mutants build run check test bench fmt lint unit race peers agents clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/rouse ./cmd/rouse
@@ -49,7 +50,14 @@ mutants:
 peers: build
 	$(call SECTION,real clients)
 	ROUSE_PEERS=$$(scripts/peers.sh | tail -n 1) ROUSE_BINARY=$(CURDIR)/bin/rouse \
-		$(GO) test -count=1 -timeout 25m ./test/...
+		$(GO) test -count=1 -timeout 25m -skip '^TestAgent' ./test/...
+
+# Real agent programs on the simulated provider; scripts/agents.sh says which
+# ones cannot run here, and why.
+agents: build
+	$(call SECTION,real agents)
+	ROUSE_PEERS=$$(scripts/peers.sh | tail -n 1) ROUSE_AGENTS=$$(scripts/agents.sh | tail -n 1) ROUSE_BINARY=$(CURDIR)/bin/rouse \
+		$(GO) test -count=1 -timeout 25m -run '^TestAgent' ./test/...
 
 test:
 	$(call SECTION,format vet staticcheck)
@@ -59,6 +67,7 @@ test:
 	$(GO) test -timeout 20m $$($(GO) list ./... | grep -v /test$$)
 	$(MAKE) --no-print-directory sim
 	$(MAKE) --no-print-directory peers
+	$(MAKE) --no-print-directory agents
 
 bench: build
 	ROUSE_PEERS=$$(scripts/peers.sh | tail -n 1) ROUSE_BINARY=$(CURDIR)/bin/rouse $(GO) run ./bench $(BENCH)

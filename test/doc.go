@@ -1,4 +1,5 @@
 // Package test holds the proofs that need other programs: OpenCode's own
-// clients and SDK, installed by scripts/peers.sh, against the real binary.
+// clients and SDK, installed by scripts/peers.sh, against the real binary, and
+// agent programs, installed by scripts/agents.sh, on the simulated provider.
 // Without them the tests skip; `make test` installs them first.
 package test

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -19,17 +20,13 @@ import (
 const patience = 90 * time.Second
 
 var (
-	binary string // rouse
-	peers  string // where scripts/peers.sh put OpenCode and its SDK
+	binary        string // rouse
+	peers         string // where scripts/peers.sh put OpenCode and its SDK
+	agentPrograms string // where scripts/agents.sh put the agents
 )
 
 func TestMain(m *testing.M) {
-	peers = os.Getenv("ROUSE_PEERS")
-	if peers == "" {
-		if dir, err := filepath.Abs("../.cache/peers"); err == nil {
-			peers = dir
-		}
-	}
+	peers, agentPrograms = folder("ROUSE_PEERS", "peers"), folder("ROUSE_AGENTS", "agents")
 	binary = os.Getenv("ROUSE_BINARY")
 	dir := ""
 	if _, err := os.Stat(filepath.Join(peers, "opencode")); err == nil && binary == "" {
@@ -50,6 +47,18 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// folder is where a script installs.
+func folder(variable, name string) string {
+	if dir := os.Getenv(variable); dir != "" {
+		return dir
+	}
+	dir, err := filepath.Abs(filepath.Join("..", ".cache", name))
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
 // needPeers skips where the clients are not installed.
 func needPeers(t *testing.T, tools ...string) {
 	t.Helper()
@@ -66,58 +75,123 @@ func needPeers(t *testing.T, tools ...string) {
 	}
 }
 
-// server is a running `rouse serve --drill` with its own home and project.
+// server is a running `rouse serve` with its own home and project.
 type server struct {
 	t       *testing.T
 	url     string
 	token   string
 	home    string
 	project string
+	args    []string // of serve, beyond the usual ones
+	extra   []string // of its environment
+
+	cmd *exec.Cmd // nil while it does not run
+	log *journal
+}
+
+// journal is what a program says, readable while it speaks.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+// ReadFrom takes all that comes, as it comes.
+func (j *journal) ReadFrom(r io.Reader) (n int64, err error) {
+	return io.Copy(struct{ io.Writer }{j}, r)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// place makes home and project of a server that does not run yet.
+func place(t *testing.T, config string) *server {
+	t.Helper()
+	s := &server{t: t, home: home(t), project: filepath.Join(t.TempDir(), "project"), log: &journal{}}
+	s.write(filepath.Join(s.project, "README.md"), "# lab\n")
+	s.write(filepath.Join(s.project, ".git", "HEAD"), "ref: refs/heads/master\n")
+	s.write(filepath.Join(s.home, ".config", "rouse", "rouse.jsonc"), config)
+	t.Cleanup(func() {
+		if s.cmd != nil {
+			s.stop()
+		}
+		if t.Failed() {
+			t.Logf("server's log:\n%s", s.log)
+		}
+	})
+	return s
 }
 
 // serve starts a server whose default model is the drill's model.
 func serve(t *testing.T, model string) *server {
 	t.Helper()
-	s := &server{t: t, home: home(t), project: filepath.Join(t.TempDir(), "project")}
-	s.write(filepath.Join(s.project, "README.md"), "# lab\n")
-	s.write(filepath.Join(s.project, ".git", "HEAD"), "ref: refs/heads/master\n")
-	s.write(filepath.Join(s.home, ".config", "rouse", "rouse.jsonc"), `{"model": "drill/`+model+`"}`)
-	cmd := exec.Command(binary, "serve", "--drill", "--port", "0", "--data", filepath.Join(s.home, "data"), "--ready-json")
-	cmd.Dir, cmd.Env = s.project, s.env()
-	var log bytes.Buffer
-	cmd.Stderr = &log
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("rouse serve: %v", err)
-		}
-		if t.Failed() {
-			t.Logf("server's log:\n%s", log.String())
-		}
-	})
+	s := place(t, `{"model": "drill/`+model+`"}`)
+	s.args = []string{"--drill"}
+	s.start()
+	return s
+}
+
+// start runs the server, on the same data as before.
+func (s *server) start() {
+	s.t.Helper()
+	s.cmd = exec.Command(binary, append([]string{"serve", "--port", "0", "--data", s.data(), "--ready-json"}, s.args...)...)
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = s.project, append(s.env(), s.extra...), s.log
 	var ready struct {
 		URL       string
 		TokenFile string `json:"token_file"`
 	}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err != nil || json.Unmarshal(line, &ready) != nil {
-		t.Fatalf("no ready line: %v %s", err, log.String())
-	}
+	s.firstLine(s.cmd, &ready)
 	s.url = ready.URL
 	raw, err := os.ReadFile(ready.TokenFile)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	s.token = strings.TrimSpace(string(raw))
-	return s
 }
+
+// firstLine starts a program and reads the JSON object that it begins with.
+func (s *server) firstLine(cmd *exec.Cmd, into any) {
+	s.t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil || json.Unmarshal(line, into) != nil {
+		s.t.Fatalf("no ready line: %v %s", err, s.log)
+	}
+}
+
+// stop ends the server as its terminal does, and waits for it.
+func (s *server) stop() {
+	s.t.Helper()
+	_ = s.cmd.Process.Signal(os.Interrupt)
+	if err := s.cmd.Wait(); err != nil {
+		s.t.Errorf("rouse serve: %v", err)
+	}
+	s.cmd = nil
+}
+
+// kill ends it without a word.
+func (s *server) kill() {
+	s.t.Helper()
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+	s.cmd = nil
+}
+
+func (s *server) data() string { return filepath.Join(s.home, "data") }
 
 // home is a folder whose removal waits for programs that are still leaving:
 // OpenCode writes its state when its terminal is gone.
@@ -196,7 +270,7 @@ type sessionRow struct {
 	ID, Title, Agent, State string
 	Outcome                 string
 	Directory               string
-	MessageCount            int
+	MessageCount, Queued    int
 	ParentID                string
 }
 
