@@ -5,7 +5,9 @@ import (
 	"maps"
 	"strings"
 
+	"rouse/internal/engine"
 	"rouse/internal/engine/acp/wire"
+	"rouse/internal/linediff"
 )
 
 // permissions are the names by which rules speak of a kind of tool.
@@ -49,6 +51,52 @@ func (t *toolCall) drawnAs() string {
 		}
 	}
 	return orElse(t.own, orElse(t.kind, "tool"))
+}
+
+// todoTool is OpenCode's own tool for its list of tasks; opencode 1.18.33 tells
+// that list by nothing else.
+const todoTool = "todowrite"
+
+// todosOf reads that tool's arguments.
+func todosOf(input json.RawMessage) (engine.Plan, bool) {
+	var in struct{ Todos []wire.PlanEntry }
+	if json.Unmarshal(input, &in) != nil || in.Todos == nil {
+		return engine.Plan{}, false
+	}
+	return planOf(in.Todos), true
+}
+
+// ownName is the agent's name of a tool: told, in a vendor's field, or as the
+// title of a call that has just begun (opencode 1.18.33).
+func ownName(w *wire.Tool, meta json.RawMessage) string {
+	for _, name := range []string{w.Name, wire.Text(wire.At(meta, "claudeCode", "toolName")), wire.Text(wire.At(meta, "toolName"))} {
+		if name != "" {
+			return name
+		}
+	}
+	if w.Status != "pending" || strings.ContainsFunc(w.Title, func(r rune) bool {
+		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}) {
+		return ""
+	}
+	return w.Title
+}
+
+// diffOf is what a call changes: the agent's own diff, which has the lines
+// around it, or else the two texts that the protocol brings.
+func (t *toolCall) diffOf(w *wire.Tool) string {
+	if diff := wire.Text(wire.At(t.input, "diff")); diff != "" {
+		if i := strings.Index(diff, "--- "); i > 0 {
+			diff = diff[i:]
+		}
+		return diff
+	}
+	for _, part := range w.Content {
+		if part.Type == "diff" {
+			return linediff.Unified(part.Path, part.OldText, part.Text).Text
+		}
+	}
+	return ""
 }
 
 // inputNames are the arguments that clients draw, with what agents call them.
@@ -97,8 +145,14 @@ func (t *toolCall) inputOf(w *wire.Tool) json.RawMessage {
 			in["filePath"] = metadata(w.Locations[0].Path)
 		}
 		for _, part := range w.Content {
-			if part.Type == "diff" && in["filePath"] == nil {
+			if part.Type != "diff" {
+				continue
+			}
+			if in["filePath"] == nil {
 				in["filePath"] = metadata(part.Path)
+			}
+			if part.OldText == "" && in["content"] == nil && in["oldString"] == nil { // claude-agent-acp 0.101.0 keeps it to the diff
+				in["content"] = metadata(part.Text)
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"rouse"
 	"rouse/internal/engine"
 	"rouse/internal/engine/acp/wire"
-	"rouse/internal/linediff"
 )
 
 // toolCall is what is known of a call; agents tell it piece by piece, and some
@@ -46,6 +45,9 @@ func (c *Conversation) tool(w *wire.Tool, meta json.RawMessage) []engine.Body {
 	case !call.running && changed:
 		out = append(out, call.started(w.ID, rouse.ToolPending))
 	}
+	if plan, ok := todosOf(call.input); ok && changed && call.name == todoTool {
+		out = append(out, plan)
+	}
 	switch w.Status {
 	case "completed":
 		call.ended = true
@@ -64,7 +66,7 @@ func (c *Conversation) tool(w *wire.Tool, meta json.RawMessage) []engine.Body {
 // learn takes what is new and says whether the call itself changed, not only
 // its output.
 func (t *toolCall) learn(w *wire.Tool, meta json.RawMessage) (changed bool) {
-	t.kind, t.own = orElse(w.Kind, t.kind), orElse(t.own, w.Name)
+	t.kind, t.own = orElse(w.Kind, t.kind), orElse(t.own, ownName(w, meta))
 	if w.Title != "" && w.Title != t.title {
 		t.title, changed = w.Title, true
 	}
@@ -79,10 +81,8 @@ func (t *toolCall) learn(w *wire.Tool, meta json.RawMessage) (changed bool) {
 	if name := t.drawnAs(); name != t.name {
 		t.name, changed = name, true
 	}
-	for _, part := range w.Content {
-		if part.Type == "diff" {
-			t.diff = linediff.Unified(part.Path, part.OldText, part.Text).Text
-		}
+	if diff := t.diffOf(w); diff != "" {
+		t.diff = diff
 	}
 	if text := t.outputOf(w); text != "" {
 		if t.output = text; t.printed != nil && t.kind == "execute" {
