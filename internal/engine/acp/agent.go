@@ -46,6 +46,9 @@ type Agent struct {
 	// SessionUsage: the tokens that it tells are the session's so far, not the
 	// turn's.
 	SessionUsage bool
+	// ToolOf reads the agent's own name of a tool from a call's id; nil where it
+	// is told.
+	ToolOf func(callID string) string
 	// Printed takes what is the agent's own off what a command printed; nil
 	// leaves it.
 	Printed func(string) string

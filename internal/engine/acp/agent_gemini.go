@@ -2,13 +2,15 @@ package acp
 
 import (
 	"slices"
+	"strings"
 
 	"rouse/internal/engine/acp/wire"
 )
 
 // gemini is Gemini CLI. With a key in the environment it wants to be told to
 // use it; it never answers a cancel while a permission is open, so those are
-// answered first (gemini 0.61.0; the engine does that for every agent).
+// answered first (gemini 0.61.0; the engine does that for every agent). It tells
+// no arguments, and a tool's name only at the front of its calls' ids.
 var gemini = Agent{
 	Name: "gemini", Title: "Gemini CLI", Type: "gemini",
 	Command: []string{"gemini", "--acp"},
@@ -18,6 +20,13 @@ var gemini = Agent{
 			return ""
 		}
 		return withKey
+	},
+	ToolOf: func(callID string) string {
+		name, _, ok := strings.Cut(callID, "__")
+		if !ok {
+			return ""
+		}
+		return name
 	},
 	Vendor:  "google",
 	Login:   "gemini",

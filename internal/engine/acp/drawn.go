@@ -32,10 +32,10 @@ func (t *toolCall) drawnAs() string {
 		}
 		return "edit"
 	case "search":
-		if strings.Contains(strings.ToLower(t.own), "glob") {
+		switch own := strings.ToLower(t.own); {
+		case strings.Contains(own, "glob"):
 			return "glob"
-		}
-		if has("pattern") {
+		case has("pattern") && (own == "" || strings.Contains(own, "grep") || strings.Contains(own, "search")):
 			return "grep"
 		}
 	case "fetch":
@@ -139,6 +139,10 @@ func (t *toolCall) inputOf(w *wire.Tool) json.RawMessage {
 	case "execute":
 		if !t.toldInput && in["command"] == nil { // gemini 0.61.0 tells it in the title alone
 			in["command"] = metadata(t.title)
+		}
+	case "search":
+		if !t.toldInput && in["pattern"] == nil {
+			in["pattern"] = metadata(strings.Trim(t.title, "'"))
 		}
 	case "read", "edit", "delete", "move":
 		if in["filePath"] == nil && len(w.Locations) > 0 {

@@ -30,6 +30,9 @@ func (c *Conversation) tool(w *wire.Tool, meta json.RawMessage) []engine.Body {
 	call := c.tools[w.ID]
 	if call == nil {
 		call = &toolCall{printed: c.e.agent.Printed}
+		if c.e.agent.ToolOf != nil {
+			call.own = c.e.agent.ToolOf(w.ID)
+		}
 		c.tools[w.ID] = call
 	}
 	if call.ended {
