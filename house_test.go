@@ -50,10 +50,11 @@ var plan = map[string]room{
 	"internal/api":          {imports: []string{"internal/config", "internal/feed", "internal/recovery", "internal/routing", "internal/session", "internal/store", "internal/watch"}},
 	"internal/api/opencode": {imports: []string{"internal/api", "internal/config", "internal/feed", "internal/session", "internal/store"}},
 	"internal/client":       {goroutines: true},
-	"internal/cli":          {imports: []string{"internal/client", "internal/crash", "internal/config", "internal/daemon", "internal/diagnostics", "internal/drill", "internal/drill/replay", "internal/limits", "internal/proc"}, goroutines: true},
+	"internal/cli":          {imports: []string{"internal/client", "internal/crash", "internal/config", "internal/daemon", "internal/diagnostics", "internal/drill", "internal/drill/record", "internal/drill/replay", "internal/limits", "internal/proc"}, goroutines: true},
 
 	"internal/drill":        {imports: []string{"internal/client", "internal/drill/trace", "internal/engine", "internal/engine/acp/wire"}, goroutines: true},
 	"internal/drill/replay": {imports: []string{"internal/drill/trace", "internal/engine", "internal/engine/acp", "internal/engine/acp/judge", "internal/engine/acp/wire"}, goroutines: true},
+	"internal/drill/record": {imports: []string{"internal/diagnostics", "internal/engine/acp/judge", "internal/engine/acp/wire", "internal/proc"}, goroutines: true},
 	"internal/drill/trace":  {imports: []string{"internal/engine/acp/wire"}},
 	"internal/daemon":       {imports: []string{"*"}, goroutines: true},
 	"internal/sim":          {}, // tests only

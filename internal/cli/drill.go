@@ -16,6 +16,7 @@ type drillCmd struct {
 	Tour     drillTour     `cmd:"" help:"Show what a server tells about good and bad sessions."`
 	Run      drillRun      `cmd:"" name:"run" help:"Play scenarios and compare what was to be seen with what was."`
 	Replay   drillReplay   `cmd:"" help:"Play a recording of an agent and say what the engine made of it."`
+	Record   drillRecord   `cmd:"" help:"Write down, neutralised, what an agent and its client say to each other."`
 	Provider drillProvider `cmd:"" help:"Serve the simulated provider to other programs."`
 	Agent    drillAgent    `cmd:"" hidden:"" help:"Be a recorded agent program."`
 	Points   drillPoints   `cmd:"" help:"List the points at which a server can be made to crash."`

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == player {
 		play(os.Args[3], os.Args[4])
 	}
+	if len(os.Args) > 1 && os.Args[1] == clockwork {
+		playByTheClock(os.Args[2])
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -109,7 +109,7 @@ func (s *stage) exit(k int, e trace.Event) error {
 	if !s.players.emit(e.Process, k) {
 		return nil
 	}
-	return s.until("end of the agent's process", func() bool { return s.exits > exits })
+	return s.until("end of the agent's process", func() bool { return s.exits > exits && s.players.conns[e.Process] == nil })
 }
 
 // client does what the recorder's client did, through the engine.

@@ -36,6 +36,13 @@ func kindOf(text string) textKind {
 	return speech
 }
 
+// Adapters reports whether a whole chunk of text is an adapter's own: a notice,
+// or the report that a provider failed.
+func Adapters(text string) (notice, failed bool) {
+	kind := kindOf(text)
+	return kind == banner, kind == failure
+}
+
 // isBanner knows the notices of Copilot (Info), Codex (model metadata) and
 // Claude (bold warning).
 func isBanner(text string) bool {
