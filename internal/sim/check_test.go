@@ -58,6 +58,9 @@ func (s *sim) check() string {
 		}
 		after = cursor
 	}
+	if left := s.witness.left(func(session string) bool { return s.gone[session] }); left != "" {
+		return "deleted: " + left
+	}
 	for id, t := range turns {
 		if t.dispatched > 1 || t.settled > 1 || t.dispatched < t.settled {
 			return fmt.Sprintf("turn %s: queued %d, dispatched %d, settled %d times", id, t.queued, t.dispatched, t.settled)

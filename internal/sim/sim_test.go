@@ -89,6 +89,9 @@ func simulate(t *testing.T, ops []op) (problem string) {
 		if err := s.w.stop(); err != nil && problem == "" {
 			problem = "stop: " + err.Error()
 		}
+		if left := engines.left(func(string) bool { return true }); left != "" && problem == "" {
+			problem = "after the last life: " + left
+		}
 	}()
 	for range 4 {
 		if err := s.create(); err != nil {

@@ -43,7 +43,7 @@ func (s *sim) step(o op) error {
 		_, err = s.w.lanes.Fork(ctx, id, "")
 	case "delete":
 		if o.Arg%4 == 0 {
-			return s.remove(id)
+			return s.remove(id, o.Arg%8 == 0)
 		}
 	case "wait":
 		<-time.After(time.Duration(1+o.Arg*o.Arg/100) * time.Millisecond)
@@ -139,12 +139,20 @@ func (s *sim) answer(arg int) error {
 	return nil
 }
 
-func (s *sim) remove(id string) error {
+// remove deletes the session and may look, longer than an abort and an opening
+// take and sooner than an idle conversation ends, whether its own has ended.
+func (s *sim) remove(id string, look bool) error {
 	err := s.w.lanes.Delete(context.Background(), id)
 	if err != nil {
 		return allowed(err)
 	}
 	s.gone[id] = true
+	if look {
+		<-time.After(30 * time.Second)
+		if left := s.witness.left(func(session string) bool { return session == id }); left != "" {
+			return fmt.Errorf("deleted: %s", left)
+		}
+	}
 	for i := range s.sessions {
 		if s.sessions[i] == id {
 			s.sessions = append(s.sessions[:i:i], s.sessions[i+1:]...)

@@ -96,6 +96,14 @@ type conversation struct {
 	id, session string
 	opened      time.Time
 	turns       []string // that it was opened for or asked
+	closed      bool
+}
+
+func (c *conversation) Close() error {
+	c.w.mu.Lock()
+	c.closed = true
+	c.w.mu.Unlock()
+	return c.Conversation.Close()
 }
 
 func (c *conversation) Info() engine.Info {
@@ -121,6 +129,19 @@ func (c *conversation) Prompt(ctx context.Context, p rouse.Prompt) engine.Outcom
 		t.bare = t.bare || out.State == rouse.TurnFailed
 	})
 	return out
+}
+
+// left names a conversation that nobody closed, of those that concern the
+// caller: it may be a process.
+func (w *witness) left(concerns func(session string) bool) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, c := range w.conversations {
+		if !c.closed && concerns(c.session) {
+			return fmt.Sprintf("conversation %s of session %s is still open", id, c.session)
+		}
+	}
+	return ""
 }
 
 // checkEnd holds a turn's end against what was said of it.

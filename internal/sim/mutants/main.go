@@ -87,6 +87,7 @@ var mutants = []mutant{
 		})
 	}
 `, ""},
+	{"keep the process of a deleted session", "internal/session/create.go", "l.postExisting(id, reset{}) // an agent", "_ = reset{} // an agent", ""},
 	{"give a rolled back write its sequence numbers", "internal/store/committer.go",
 		"tx.seq, tx.partN, tx.events = seq, part, tx.events[:events]", "_, tx.partN, tx.events = seq, part, tx.events[:events]", sequence},
 	{"let a lone refused write keep its sequence numbers", "internal/store/committer.go",
