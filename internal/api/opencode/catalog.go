@@ -107,9 +107,14 @@ func renderCatalogEntry(p *config.Provider, m *config.Model) wireCatalogEntry {
 }
 
 // configProviders lists the providers that can take work.
-func (h *Handler) configProviders(w http.ResponseWriter, _ *http.Request) {
+func (h *Handler) configProviders(w http.ResponseWriter, r *http.Request) {
+	listed, err := h.listed(r.Context())
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
 	list, defaults := []wireProvider{}, map[string]string{}
-	for _, p := range h.deps.Config().Providers {
+	for _, p := range listed {
 		if p.Unusable == "" {
 			list = append(list, renderProvider(p))
 			defaults[p.ID] = p.Models[0].ID
@@ -158,9 +163,14 @@ func (h *Handler) providers(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
+	listed, err := h.listed(r.Context())
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
 	all, defaults, connected, unusable := []wireProvider{}, map[string]string{}, []string{}, map[string]string{}
 	seen := map[string]bool{}
-	for _, p := range h.deps.Config().Providers {
+	for _, p := range listed {
 		seen[p.ID] = true
 		all = append(all, renderProvider(p))
 		if len(p.Models) > 0 {

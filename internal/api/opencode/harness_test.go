@@ -108,13 +108,16 @@ func (c *conversation) Probe(context.Context) error                       { retu
 func (c *conversation) Info() engine.Info                                 { return engine.Info{} }
 func (c *conversation) Close() error                                      { return nil }
 
-// played is the configuration of the rig: one provider with two models.
+// played is the configuration of the rig: one provider with two models, and an
+// agent program.
 func played() *config.Config {
 	p := &config.Provider{ID: "drill", Name: "Drill", Source: "config", Wire: config.WireOpenAI, NPM: "@ai-sdk/openai-compatible", BaseURL: "http://127.0.0.1:1/v1", Drill: true}
 	for _, id := range []string{"echo", "stream"} {
 		p.Models = append(p.Models, &config.Model{Provider: p, ID: id, APIID: id, Name: id, ToolCall: true})
 	}
-	c := &config.Config{Providers: []*config.Provider{p}}
+	mine := &config.Provider{ID: "acp:mine", Name: "Mine", Source: "acp", Program: "mine"}
+	mine.Models = []*config.Model{{Provider: mine, ID: "default", APIID: "default", Name: "default"}}
+	c := &config.Config{Providers: []*config.Provider{p, mine}, Programs: []*config.Program{{Name: "mine"}}}
 	c.Agents = []*config.Agent{{Name: "builder", Mode: config.Primary, Native: true}, {Name: "plan", Mode: config.Primary, Native: true}, {Name: "worker", Mode: config.Subagent, Native: true}}
 	return c
 }
