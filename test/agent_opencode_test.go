@@ -125,6 +125,9 @@ func TestAgentTUI(t *testing.T) {
 			c.settles()
 			u := l.attach("-s", c.id, "--dir", l.project)
 			u.sees("first words")
+			if strings.Contains(u.screen(), "is not valid") {
+				t.Errorf("the terminal does not know the session's model:\n%s", u.screen())
+			}
 			u.types(playTool)
 			u.sees("Permission required", "$ echo drilled", "Allow once")
 			u.press("Enter")

@@ -22,6 +22,9 @@ type program struct {
 	confirmed  string // what is known of that choice while it works
 	asks       bool   // it asks before it runs a command
 	terse      bool   // it does not always say what a command printed
+	// write is the call by which it makes a file, as the simulated model makes
+	// it, where it asks before it does; FILE stands for the path.
+	write string
 	// silent: a usage limit leaves its prompt open and brings no evidence.
 	silent bool
 	// limit is the provider that it names with a usage limit, resets that it
@@ -32,7 +35,7 @@ type program struct {
 
 const openCodeConfig = `{"provider": {"drill": {"npm": "@ai-sdk/openai-compatible", "name": "Drill",
 	"options": {"baseURL": "PROVIDER/v1", "apiKey": "x"}, "models": {"echo": {"name": "echo"}, "stream": {"name": "stream"}}}},
-	"model": "drill/echo", "small_model": "drill/echo", "permission": {"bash": "ask"}}`
+	"model": "drill/echo", "small_model": "drill/echo", "permission": {"bash": "ask", "edit": "ask"}}`
 
 const codexConfig = `model = "echo"
 model_provider = "drill"
@@ -45,26 +48,26 @@ env_key = "DRILL_KEY"
 
 func programs() []program {
 	return []program{
-		{name: "opencode", arguments: []string{"acp"}, env: map[string]string{"OPENCODE_DISABLE_MODELS_FETCH": "1"},
+		{name: "opencode", write: `tool=write input='{"filePath":"FILE","content":"new\n"}'`, arguments: []string{"acp"}, env: map[string]string{"OPENCODE_DISABLE_MODELS_FETCH": "1"},
 			files: map[string]string{".config/opencode/opencode.json": openCodeConfig},
 			model: "drill/echo", confirmed: "true", asks: true, limit: "drill", resets: true},
-		{name: "claude", env: map[string]string{"ANTHROPIC_BASE_URL": "PROVIDER", "ANTHROPIC_API_KEY": "x", "ANTHROPIC_MODEL": "echo",
+		{name: "claude", write: `tool=Write input='{"file_path":"FILE","content":"new\n"}'`, env: map[string]string{"ANTHROPIC_BASE_URL": "PROVIDER", "ANTHROPIC_API_KEY": "x", "ANTHROPIC_MODEL": "echo",
 			"ANTHROPIC_SMALL_FAST_MODEL": "echo", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1"},
 			confirmed: "unknown", asks: true, limit: "anthropic", resets: true},
-		{name: "gemini", arguments: []string{"--acp"}, env: map[string]string{"GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": "PROVIDER", "GEMINI_MODEL": "echo"},
+		{name: "gemini", write: `tool=write_file input='{"file_path":"FILE","content":"new\n"}'`, arguments: []string{"--acp"}, env: map[string]string{"GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": "PROVIDER", "GEMINI_MODEL": "echo"},
 			files: map[string]string{".gemini/settings.json": `{"security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}}}`},
 			model: "echo", confirmed: "true", asks: true, terse: true, limit: "google"},
 		{name: "codex", env: map[string]string{"DRILL_KEY": "x"}, files: map[string]string{".codex/config.toml": codexConfig},
 			confirmed: "unknown", terse: true, limit: "openai", resets: true},
 		{name: "codex-zed", extends: "codex", env: map[string]string{"DRILL_KEY": "x"}, files: map[string]string{".codex/config.toml": "approval_policy = \"untrusted\"\n" + codexConfig},
 			confirmed: "unknown", asks: true, limit: "openai", resets: true},
-		{name: "qwen", arguments: []string{"--acp"}, env: map[string]string{"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": "PROVIDER/v1", "OPENAI_MODEL": "echo"},
+		{name: "qwen", write: `tool=write_file input='{"file_path":"FILE","content":"new\n"}'`, arguments: []string{"--acp"}, env: map[string]string{"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": "PROVIDER/v1", "OPENAI_MODEL": "echo"},
 			files:     map[string]string{".qwen/settings.json": `{"security": {"auth": {"selectedType": "openai"}}}`},
 			confirmed: "unknown", asks: true, silent: true},
 		{name: "copilot", arguments: []string{"--acp"}, env: map[string]string{"COPILOT_PROVIDER_BASE_URL": "PROVIDER/v1", "COPILOT_PROVIDER_API_KEY": "x",
 			"COPILOT_MODEL": "echo", "COPILOT_OFFLINE": "true"},
 			model: "echo", confirmed: "true", asks: true, limit: "github-copilot", resets: true},
-		{name: "kilo", arguments: []string{"acp"}, files: map[string]string{".config/kilo/kilo.json": openCodeConfig},
+		{name: "kilo", write: `tool=write input='{"filePath":"FILE","content":"new\n"}'`, arguments: []string{"acp"}, files: map[string]string{".config/kilo/kilo.json": openCodeConfig},
 			model: "drill/echo", confirmed: "true", asks: true, silent: true},
 		{name: "pi", files: map[string]string{".pi/agent/models.json": `{"providers": {"drill": {"baseUrl": "PROVIDER/v1", "api": "openai-completions", "apiKey": "x",
 			"models": [{"id": "echo", "name": "echo", "contextWindow": 128000, "maxTokens": 8192}]}}}`},

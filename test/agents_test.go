@@ -1,6 +1,8 @@
 package test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +30,9 @@ func TestAgents(t *testing.T) {
 			l.run("run", l.runs)
 			var c *chat
 			l.run("tool", func() { c = l.chat(); c.usesTool() })
+			if p.write != "" {
+				l.run("file", func() { c.writesFile() })
+			}
 			l.run("hang and abort", func() { c.hangs() })
 			l.run("kill -9", func() { c.isKilled() })
 			l.run("usage limit", func() { c.meetsLimit() })
@@ -102,6 +107,30 @@ func (c *chat) showsTool() {
 	}
 	if tools != 1 {
 		c.t.Errorf("there are %d tools", tools)
+	}
+}
+
+// writesFile plays a file that the agent wants to make.
+func (c *chat) writesFile() {
+	file := filepath.Join(c.project, "new.txt")
+	c.asks("[[drill model=tool " + strings.ReplaceAll(c.program.write, "FILE", file) + "]] write it")
+	p, asked := c.asked()
+	if diff, _ := p.Metadata["diff"].(string); !asked || p.Permission != "edit" || len(p.Patterns) == 0 || p.Patterns[0] != file || !strings.Contains(diff, "+new") {
+		c.t.Fatalf("the permission is %+v; %+v", p, c.messages())
+	}
+	c.call("POST", "/session/"+c.id+"/permissions/"+p.ID, map[string]string{"response": "once"}, nil)
+	if outcome := c.settles(); outcome != "completed" {
+		c.t.Fatalf("the turn is %s: %+v", outcome, c.health())
+	}
+	m, _ := c.answer()
+	for _, part := range m.Parts {
+		if diff, _ := part.State.Metadata["diff"].(string); part.Type == "tool" &&
+			(part.Tool != "write" || part.State.Status != "completed" || part.State.Input["filePath"] != file || part.State.Input["content"] != "new\n" || !strings.Contains(diff, "+new")) {
+			c.t.Errorf("the tool's part is %+v", part)
+		}
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "new\n" {
+		c.t.Errorf("the file is %q, %v", text, err)
 	}
 }
 
