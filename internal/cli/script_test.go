@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 		"rouse": func() {
 			os.Exit(Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 		},
+		"leaky-agent": leakyAgent,
 	})
 }
 

@@ -126,7 +126,9 @@ func (e *Engine) stderrFailure(d *diagnostics.Finding) *rouse.Failure {
 func (e *Engine) classified(ev limits.Evidence, at time.Time) *rouse.Failure {
 	ev.Provider, ev.Agent, ev.At, ev.HostZone = e.agent.Vendor, e.agent.Name, at, zoneOf(at)
 	d := limits.Classify(ev)
-	f := &rouse.Failure{Class: d.Class, Message: d.Message, ResetAt: d.ResetAt, ResetSource: d.ResetSource, LimitName: d.LimitName,
+	// Limits keep links, as people need them who read a provider's own answer;
+	// of an agent's words nothing but the allowed link is shown.
+	f := &rouse.Failure{Class: d.Class, Message: diagnostics.Sanitize(d.Message), ResetAt: d.ResetAt, ResetSource: d.ResetSource, LimitName: d.LimitName,
 		Model: d.Model, LimitModel: d.Model}
 	if f.Class != rouse.ClassNone {
 		f.Confidence = d.Confidence

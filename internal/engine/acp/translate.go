@@ -63,7 +63,21 @@ func chunkText(u *wire.Update) string {
 	if u.Content.Text == "" && u.Content.Other {
 		return "[" + wire.Text(wire.At(u.Content.Raw, "type")) + "]"
 	}
-	return u.Content.Text
+	text := u.Content.Text
+	if notice, failed := judge.Adapters(text); notice || failed {
+		return plain(text) // an adapter passes on what a provider or a library said
+	}
+	return text
+}
+
+// plain is text that nobody wrote for a person, line by line without what must
+// not be shown.
+func plain(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = diagnostics.Sanitize(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 func planOf(entries []wire.PlanEntry) engine.Plan {
@@ -84,7 +98,7 @@ func planOf(entries []wire.PlanEntry) engine.Plan {
 // sessionInfo is a new title, or a vendor's word about a retry.
 func (c *Conversation) sessionInfo(t *turn, u *wire.Update, at time.Time) []engine.Body {
 	var out []engine.Body
-	if title := strings.TrimSpace(u.Title); title != "" {
+	if title := diagnostics.Sanitize(u.Title); title != "" {
 		c.titled = true
 		out = append(out, engine.TitleSuggested{Title: rouse.Clip(title, 200)})
 	}
