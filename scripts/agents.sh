@@ -28,13 +28,6 @@ child.stdin.write(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", 
 ' "$@"
 }
 
-# needs_node VERSION NAME: the reason goes to NAME.skipped.
-needs_node() {
-	node -e 'const [a, b] = [process.versions.node, process.argv[1]].map((v) => v.split(".").map(Number));
-process.exit(a[0] > b[0] || (a[0] === b[0] && a[1] >= b[1]) ? 0 : 1)' "$1" ||
-		skip "$2" "it needs Node $1 or newer, here is $(node --version)"
-}
-
 skip() {
 	echo "agents: $1 is skipped: $2" >&2
 	rm -f "$dir/bin/$1"
@@ -70,5 +63,13 @@ agent copilot .bin/copilot --acp @github/copilot@1.0.102 || :
 # Kilo's platform packages are behind the package that names them: 7.8.1 asks
 # for some that are not published, so its newest binary is asked for itself.
 agent kilo "@kilocode/cli-$os-$arch/bin/kilo" acp "@kilocode/cli-$os-$arch@7.7.9" || :
-needs_node 22.19 pi && { agent pi .bin/pi-acp "" pi-acp@0.0.34 @earendil-works/pi-coding-agent@1.6.0 || :; } || :
+# pi-acp looks for pi on the PATH, and pi needs Node 22.19 or newer: it gets one
+# of its own.
+mkdir -p "$dir/pi"
+cat >"$dir/pi/run" <<EOF
+#!/bin/sh
+PATH="$dir/pi/node_modules/node-$os-$arch/bin:$dir/pi/node_modules/.bin:\$PATH" exec pi-acp "\$@"
+EOF
+chmod +x "$dir/pi/run"
+agent pi ../run "" pi-acp@0.0.34 @earendil-works/pi-coding-agent@1.6.0 "node-$os-$arch@22.23.3" || :
 echo "$dir"

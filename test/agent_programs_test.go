@@ -27,6 +27,8 @@ type program struct {
 	write string
 	// silent: a usage limit leaves its prompt open and brings no evidence.
 	silent bool
+	// mum: a usage limit ends its turn without a word.
+	mum bool
 	// limit is the provider that it names with a usage limit, resets that it
 	// says when the limit ends.
 	limit  string
@@ -71,7 +73,7 @@ func programs() []program {
 			model: "drill/echo", confirmed: "true", asks: true, silent: true},
 		{name: "pi", files: map[string]string{".pi/agent/models.json": `{"providers": {"drill": {"baseUrl": "PROVIDER/v1", "api": "openai-completions", "apiKey": "x",
 			"models": [{"id": "echo", "name": "echo", "contextWindow": 128000, "maxTokens": 8192}]}}}`},
-			model: "drill/echo", confirmed: "unknown"},
+			model: "drill/echo", confirmed: "true", mum: true},
 	}
 }
 

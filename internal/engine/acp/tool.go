@@ -91,8 +91,9 @@ func (t *toolCall) learn(w *wire.Tool, meta json.RawMessage) (changed bool) {
 		if t.output = text; t.printed != nil && t.kind == "execute" {
 			t.output = t.printed(text)
 		}
-	} else if more := wire.Text(wire.At(meta, "terminal_output_delta", "data")); more != "" { // codex-acp 2.6
-		t.output += more
+	}
+	for _, key := range []string{"terminal_output_delta", "terminal_output"} { // codex-acp 2.6, pi-acp 0.0.34
+		t.output += wire.Text(wire.At(meta, key, "data"))
 	}
 	return changed
 }
