@@ -164,6 +164,8 @@ func TestWeights(t *testing.T) {
 		said("Model metadata for you"):                                         Genuine,
 		said("**Warning:** x"):                                                 Noise,
 		said("Warning: x"):                                                     Genuine,
+		said("pi v1.6.0\n---\n"):                                               Noise,
+		said("pi v1.6.0 is out\n---\nnew"):                                     Genuine,
 		said("Error: x"):                                                       Noise,
 		said("Error in line 3"):                                                Genuine,
 		said("API Error"):                                                      Noise,

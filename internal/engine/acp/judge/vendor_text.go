@@ -22,7 +22,7 @@ func kindOf(text string) textKind {
 	}
 	// Nearly all text is told apart by its first byte.
 	switch text[0] {
-	case '*', 'A', 'E', 'I', 'M', 's', 'u', 'W', 'Y':
+	case '*', 'A', 'E', 'I', 'M', 'p', 's', 'u', 'W', 'Y':
 		if isBanner(text) {
 			return banner
 		}
@@ -43,12 +43,16 @@ func Adapters(text string) (notice, failed bool) {
 	return kind == banner, kind == failure
 }
 
-// isBanner knows the notices of Copilot (Info), Codex (model metadata) and
-// Claude (bold warning).
+// isBanner knows the notices of Copilot (Info), Codex (model metadata), Claude
+// (bold warning) and pi (its version, when it starts).
 func isBanner(text string) bool {
 	if info, ok := strings.CutPrefix(text, "Info: "); ok {
 		info = strings.TrimRight(info, " \t\r\n")
 		return strings.HasSuffix(info, "Retrying...") || info == "Operation cancelled by user"
+	}
+	if version, ok := strings.CutPrefix(text, "pi v"); ok {
+		version, rule, _ := strings.Cut(strings.TrimRight(version, " \r\n"), "\n")
+		return len(version) > 0 && digit(version[0]) && rule == "---"
 	}
 	text = strings.TrimPrefix(text, "Warning: ")
 	if name, ok := strings.CutPrefix(text, "Model metadata for `"); ok {
