@@ -8,11 +8,10 @@ set -eu
 cd "$(dirname "$0")/.."
 dir=${ROUSE_AGENTS:-$PWD/.cache/agents}
 mkdir -p "$dir/bin"
-command -v npm >/dev/null || { echo "agents: npm is missing" >&2; exit 1; }
 case "$(uname -s)" in Linux) os=linux ;; Darwin) os=darwin ;; *) os=other ;; esac
 case "$(uname -m)" in x86_64) arch=x64 ;; aarch64 | arm64) arch=arm64 ;; *) arch=other ;; esac
 
-# speaks COMMAND: it answers the protocol's first request within a minute.
+# speaks COMMAND: it answers the protocol's first request within 90 s.
 speaks() {
 	node -e '
 const child = require("node:child_process").spawn(process.argv[1], process.argv.slice(2), { stdio: "pipe", detached: true });
@@ -41,6 +40,7 @@ agent() {
 	shift 3
 	home="$dir/$name" stamp="$dir/$name/installed"
 	if [ "$(cat "$stamp" 2>/dev/null)" = "$*" ] && [ -e "$dir/bin/$name" ]; then return; fi
+	command -v npm >/dev/null || { skip "$name" "npm is missing"; return; }
 	mkdir -p "$home"
 	[ -e "$home/package.json" ] || echo '{"private":true}' >"$home/package.json"
 	echo "agents: installing $*" >&2
