@@ -5,7 +5,7 @@
 //
 //	ROUSE_BINARY=bin/rouse ROUSE_PEERS=.cache/peers go run ./bench [figure …]
 //
-// Figures: start prompt delta tail fifty thousand restart. Machines are noisy:
+// Figures: start prompt delta tail fifty thousand restart acp. Machines are noisy:
 // quote the ratios.
 package main
 
@@ -30,6 +30,7 @@ var figures = []struct {
 	{"fifty", (*bench).fifty},
 	{"thousand", (*bench).thousand},
 	{"restart", (*bench).restart},
+	{"acp", (*bench).acp},
 }
 
 // bench is one run.
@@ -38,10 +39,15 @@ type bench struct {
 	dir      string // everything that is written
 	rouse    string // binaries
 	opencode string
+	config   string // of Rouse, beside its home's; "" for none
 	provider *provider
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == acpAgentArg {
+		acpAgent()
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {

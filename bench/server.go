@@ -72,6 +72,9 @@ func (b *bench) startRouse(data string) (*server, error) {
 	}
 	port := strconv.Itoa(freePort())
 	s := &server{name: "rouse", url: "http://127.0.0.1:" + port, cmd: exec.Command(b.rouse, "serve", "--port", port, "--data", data)}
+	if b.config != "" {
+		env = append(env, "ROUSE_CONFIG="+b.config)
+	}
 	s.cmd.Env, s.cmd.Dir, s.cmd.Stderr = env, home, os.Stderr
 	if os.Getenv("BENCH_QUIET") != "" {
 		s.cmd.Stderr = nil
