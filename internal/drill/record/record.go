@@ -112,11 +112,14 @@ func (j *Journal) note(e entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	e.at = time.Since(j.began) // under the lock: the order of the file is that of time
-	if j.bytes += len(e.line); j.bytes > backlog || j.closed {
-		j.bytes -= len(e.line)
+	if j.closed {
+		return
+	}
+	if j.bytes+len(e.line) > backlog {
 		j.dropped++
 		return
 	}
+	j.bytes += len(e.line)
 	j.waiting = append(j.waiting, e)
 	j.ring()
 }
@@ -135,6 +138,8 @@ func (j *Journal) Close() error {
 	j.ring()
 	j.mu.Unlock()
 	err := errors.Join(<-j.done, j.out.Close(), j.err.Close())
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	switch {
 	case err != nil:
 		return &rouse.Error{Kind: rouse.Unavailable, Op: op, Msg: "The recording could not be written whole.", Err: err}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -150,6 +151,33 @@ func TestAgentIsEndedAndItsSignalKept(t *testing.T) {
 	text, err := os.ReadFile(path)
 	if err != nil || strings.Count(string(text), "\n") != 3 || !strings.Contains(string(text), `"signal":"SIGKILL"`) {
 		t.Errorf("%s %v", text, err)
+	}
+}
+
+func TestProxyPassesItsEndOn(t *testing.T) {
+	j := begin(full{}, full{})
+	ctx, cancel := context.WithCancel(t.Context())
+	out, agent := io.Pipe()
+	ended := make(chan string, 1)
+	go func() {
+		exit, err := Proxy{Argv: []string{"sh", "-c", "echo up; exec sleep 1000"}, In: strings.NewReader(""), Out: agent, Err: io.Discard, Journal: j}.Run(ctx)
+		ended <- fmt.Sprint(SignalName(exit.Signal), err)
+	}()
+	if _, err := out.Read(make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	select {
+	case end := <-ended:
+		if end != "SIGTERM<nil>" {
+			t.Errorf("ended %s", end)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the agent goes on")
+	}
+	_ = j.Close() // nothing could be written
+	if _, err := (Proxy{Argv: []string{"no-such-program-here"}, Journal: j}).Run(t.Context()); rouse.KindOf(err) != rouse.Invalid {
+		t.Errorf("%v", err)
 	}
 }
 
