@@ -130,7 +130,7 @@ func (e *Engine) attach(ctx context.Context, spec *engine.Spec) (*host, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock() // one start at a time; who comes meanwhile waits for it
-	if e.shared != nil && e.shared.alive() {
+	if e.shared != nil && e.shared.usable() {
 		e.shared.users++
 		return e.shared, nil
 	}

@@ -30,12 +30,17 @@ type conn struct {
 	out *os.File
 	now func() time.Time
 
-	writing sync.Mutex
+	writing  sync.Mutex
+	patience time.Duration  // with an agent that does not read
+	writers  sync.WaitGroup // of later
 
 	mu      sync.Mutex
 	next    int64
 	waiting map[int64]func(time.Time, *wire.Message) // by request id
 	ended   error                                    // set when the reader is done
+	stuck   error                                    // set when a line could not be written whole: no other may follow it
+	outbox  [][]byte                                 // lines that nobody waits for
+	posting bool                                     // somebody writes the outbox
 
 	skipped skipped
 }
@@ -44,7 +49,7 @@ type conn struct {
 type skipped struct{ tooLong, broken int64 }
 
 func newConn(out *os.File, now func() time.Time) *conn {
-	return &conn{out: out, now: now, waiting: map[int64]func(time.Time, *wire.Message){}}
+	return &conn{out: out, now: now, patience: writeWait, waiting: map[int64]func(time.Time, *wire.Message){}}
 }
 
 // read takes lines until in ends, and then answers everybody who still waits.
@@ -106,15 +111,18 @@ func (c *conn) asked(m *wire.Message) func(time.Time, *wire.Message) {
 // if the connection ends first.
 func (c *conn) ask(build func(id int64) []byte, answer func(time.Time, *wire.Message)) (id int64, err error) {
 	c.mu.Lock()
+	c.next++
+	id = c.next
+	c.mu.Unlock()
+	line := build(id)
+	c.mu.Lock()
 	if c.ended != nil {
 		c.mu.Unlock()
 		return 0, c.ended
 	}
-	c.next++
-	id = c.next
-	c.waiting[id] = answer
+	c.waiting[id] = answer // not before the line is: who guesses its number has no answer to it
 	c.mu.Unlock()
-	if err := c.send(build(id)); err != nil {
+	if err := c.send(line); err != nil {
 		c.forget(id)
 		return 0, err
 	}
@@ -169,15 +177,71 @@ func refused(err error) (*wire.Error, bool) {
 	return r.err, true
 }
 
-// send writes a line, at most writeWait long.
+// send writes a line, for as long as its patience lasts.
 func (c *conn) send(line []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	_ = c.out.SetWriteDeadline(time.Now().Add(writeWait)) // an end without deadlines just blocks
+	if err := c.broken(); err != nil {
+		return err
+	}
+	_ = c.out.SetWriteDeadline(time.Now().Add(c.patience)) // an end without deadlines just blocks
 	if _, err := c.out.Write(line); err != nil {
-		return &rouse.Error{Kind: rouse.Upstream, Op: "acp: write", Msg: "the agent does not read its input", Err: err}
+		err = &rouse.Error{Kind: rouse.Upstream, Op: "acp: write", Msg: "the agent does not read its input", Err: err}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.stuck = err
+		return err
 	}
 	return nil
+}
+
+// later writes a line besides: the reader must not wait for an agent that
+// writes and does not read.
+func (c *conn) later(line []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stuck != nil {
+		return
+	}
+	c.outbox = append(c.outbox, line)
+	if !c.posting {
+		c.posting = true
+		c.writers.Go(c.post)
+	}
+}
+
+// post empties the outbox.
+func (c *conn) post() {
+	for {
+		c.mu.Lock()
+		lines := c.outbox
+		c.outbox = nil
+		if len(lines) == 0 {
+			c.posting = false
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Unlock()
+		for _, line := range lines {
+			if c.send(line) != nil { // whoever asks next is told
+				break
+			}
+		}
+	}
+}
+
+// broken says why nothing can be written any more; nil while it can.
+func (c *conn) broken() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stuck
+}
+
+// usable reports that both directions work, as far as is known.
+func (c *conn) usable() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended == nil && c.stuck == nil
 }
 
 // lines splits a stream. A line longer than bound is told as not whole, without

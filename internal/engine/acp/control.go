@@ -116,6 +116,5 @@ func (c *Conversation) part(h *host, id string) {
 		defer cancel()
 		_, _ = h.conn.call(ctx, wire.MethodClose, func(n int64) []byte { return wire.CloseSession(n, id) }) // as good as it gets
 	}
-	h.leave(id, c)
-	c.e.detach(h)
+	c.leave(h)
 }

@@ -49,6 +49,7 @@ type Conversation struct {
 // turn is one prompt that was sent.
 type turn struct {
 	p       rouse.Prompt
+	h       *host // that it was sent to
 	judge   *judge.Turn
 	rpc     int64
 	bell    chan struct{} // 1 slot: something changed
@@ -60,8 +61,6 @@ type turn struct {
 	resting bool    // a retry is shown
 	answer  *wire.Message
 	exit    string
-	// diagnosed: the process writes its errors to stderr.
-	diagnosed bool
 }
 
 func (t *turn) ring() {
@@ -170,16 +169,19 @@ func (c *Conversation) answered(t *turn, at time.Time, m *wire.Message) {
 
 // exited is told once when the process is gone.
 func (c *Conversation) exited(h *host, at time.Time) {
-	reason := h.p.Exit()
+	exit := engine.Exit{Reason: h.reason(), Killed: h.p.Exit().Killed}
 	c.mu.Lock()
 	var updates []engine.Update
 	for _, t := range c.turns {
+		if t.h != h {
+			continue // it goes on in another process
+		}
 		t.judge.Exit(at)
-		t.ended, t.exit = true, reason.Reason()
-		if reason.Killed && !t.stopped {
+		t.ended, t.exit = true, exit.Reason
+		if exit.Killed && !h.mute && !t.stopped {
 			t.exit = "Rouse ended it to stop another session of the same process"
 		}
-		updates = append(updates, engine.Update{Generation: t.p.Generation, At: at, Body: engine.Exit{Reason: reason.Reason(), Killed: reason.Killed}})
+		updates = append(updates, engine.Update{Generation: t.p.Generation, At: at, Body: exit})
 	}
 	clear(c.asks)
 	c.mu.Unlock()

@@ -68,7 +68,7 @@ func (e *Engine) failureOf(t *turn, v judge.Verdict) *rouse.Failure {
 
 // enriches reports that a short error answer may be followed by a record that
 // says more.
-func (e *Engine) enriches(t *turn) bool { return e.agent.Type == diagnostics.Agent && t.diagnosed }
+func (e *Engine) enriches(t *turn) bool { return e.agent.Type == diagnostics.Agent && t.h.diagnostics }
 
 // rpcFailure reads an error answer. The link comes from its data alone: message
 // and texts are never scanned for one.

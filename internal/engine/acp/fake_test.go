@@ -39,6 +39,7 @@ type fake struct {
 	waiting  map[string]chan string
 	asked    int
 	opened   int
+	reading  sync.Mutex // held by a deed that makes it deaf for its input
 }
 
 type fakeMessage struct {
@@ -64,6 +65,9 @@ type fakeMessage struct {
 func (f *fake) is(word string) bool { return strings.Contains(" "+f.how+" ", " "+word+" ") }
 
 func (f *fake) serve() {
+	if f.is("slow") {
+		<-time.After(2 * time.Second)
+	}
 	if f.is("stubborn") {
 		signal.Ignore(syscall.SIGTERM)
 	}
@@ -88,6 +92,8 @@ func (f *fake) serve() {
 			continue
 		}
 		f.handle(m)
+		f.reading.Lock()
+		f.reading.Unlock()
 	}
 	if f.is("stays") {
 		<-time.After(time.Hour)
@@ -119,8 +125,9 @@ func (f *fake) say(session, text string) {
 
 const fakeOptions = `"configOptions":[{"id":"model","name":"Model","category":"model","type":"select","currentValue":"%s","options":[{"value":"small","name":"Small"},{"value":"large","name":"Large"}]}]`
 
+const fakeCommands = `{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"compact"}]}`
+
 func (f *fake) handle(m fakeMessage) {
-	session := m.Params.SessionID
 	switch m.Method {
 	case "":
 		f.mu.Lock()
@@ -151,6 +158,7 @@ func (f *fake) handle(m fakeMessage) {
 		id := fmt.Sprintf("ses_fake-%d-%d", os.Getpid(), f.opened)
 		f.sessions[id] = true
 		f.answer(m.ID, `{"sessionId":"`+id+`",`+fmt.Sprintf(fakeOptions, "small")+`}`)
+		f.update(id, fakeCommands)
 	case "session/resume":
 		if f.is("unknown") {
 			f.refuse(m.ID, -32002, "Resource not found", "null")
@@ -158,10 +166,7 @@ func (f *fake) handle(m fakeMessage) {
 		}
 		f.answer(m.ID, `{`+fmt.Sprintf(fakeOptions, "small")+`}`)
 	case "session/load":
-		for i := range 20_000 {
-			f.say(session, fmt.Sprintf("old %d ", i))
-		}
-		f.answer(m.ID, `{}`)
+		go f.load(m)
 	case "session/list":
 		f.answer(m.ID, `{"sessions":[]}`)
 	case "session/close", "session/set_mode":
@@ -190,6 +195,18 @@ func (f *fake) handle(m fakeMessage) {
 			f.refuse(m.ID, -32601, "Method not found", "null")
 		}
 	}
+}
+
+// load replays a session; one that is eager wants a permission first.
+func (f *fake) load(m fakeMessage) {
+	if f.is("eager") {
+		f.ask(m.Params.SessionID, "early")
+	}
+	for i := range 20_000 {
+		f.say(m.Params.SessionID, fmt.Sprintf("old %d ", i))
+	}
+	f.answer(m.ID, `{}`)
+	f.update(m.Params.SessionID, fakeCommands)
 }
 
 // play answers one prompt: each word of its last text is a deed.
@@ -243,7 +260,30 @@ func (f *fake) play(m fakeMessage, cancel chan struct{}) {
 			<-cancel
 			stop = "cancelled"
 		case "raw":
-			f.write(arg)
+			f.write(strings.ReplaceAll(arg, "SESSION", session))
+		case "deaf":
+			f.reading.Lock()
+		case "requests":
+			for i := range n {
+				f.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":"r%d","method":"terminal/create","params":null}`, i))
+			}
+		case "closeout":
+			_ = os.Stdout.Close()
+			<-time.After(time.Hour)
+		case "flood":
+			f.mu.Lock()
+			for range n {
+				_, _ = f.out.WriteString(strings.Repeat("x", 1<<20))
+			}
+			f.mu.Unlock()
+			f.write("")
+		case "twice":
+			f.answer(m.ID, `{"stopReason":"refusal"}`)
+			f.answer(json.RawMessage(`"`+string(m.ID)+`"`), `{"stopReason":"end_turn"}`)
+			f.answer(json.RawMessage("99"), `{"stopReason":"end_turn"}`)
+		case "exit": // once it has answered
+			f.answer(m.ID, `{"stopReason":"end_turn","usage":{"outputTokens":5}}`)
+			os.Exit(0)
 		}
 	}
 	usage := `,"usage":{"inputTokens":10,"outputTokens":5,"totalTokens":15}`

@@ -34,6 +34,7 @@ type host struct {
 	mu    sync.Mutex
 	convs map[string]*Conversation // by the agent's session id
 	gone  chan struct{}            // closed when it ended and all that it wrote was read
+	mute  bool                     // it closed its output and lived on; as Exit, once it is gone
 	tail  []string                 // its last words on stderr, for a launch that fails
 }
 
@@ -100,7 +101,13 @@ func (h *host) serve() {
 		defer close(errs)
 		h.listen(h.p.Stderr)
 	}()
-	<-h.p.Ended()
+	select {
+	case <-h.p.Ended():
+	case <-out:
+		if h.mute = !h.endsSoon(); h.mute { // it can answer nothing any more
+			h.p.Kill(context.Background())
+		}
+	}
 	h.p.Drain(out, h.p.Stdout)
 	h.p.Drain(errs, h.p.Stderr)
 	h.mu.Lock()
@@ -112,6 +119,7 @@ func (h *host) serve() {
 		c.exited(h, at)
 	}
 	_ = h.p.Close()
+	h.conn.writers.Wait()
 	close(h.gone)
 	h.opt.Tap(Tapped{Exit: true})
 }
@@ -134,7 +142,7 @@ func (h *host) deliver(at time.Time, m *wire.Message, size int) {
 		each.receive(at, m, size)
 	}
 	if m.IsRequest() && (m.Permission == nil || c == nil) {
-		_ = h.conn.send(wire.MethodNotFound(m.ID, m.Method)) // an agent that does not read is found out elsewhere
+		h.conn.later(wire.MethodNotFound(m.ID, m.Method))
 	}
 }
 
@@ -191,13 +199,11 @@ func (h *host) join(id string, c *Conversation) {
 	h.tail = nil
 }
 
-// leave ends that.
-func (h *host) leave(id string, c *Conversation) {
+// forget ends that.
+func (h *host) forget(c *Conversation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.convs[id] == c {
-		delete(h.convs, id)
-	}
+	maps.DeleteFunc(h.convs, func(_ string, other *Conversation) bool { return other == c })
 }
 
 func (h *host) alive() bool {
@@ -209,18 +215,38 @@ func (h *host) alive() bool {
 	}
 }
 
+// usable reports that it lives and can be spoken to, as far as is known.
+func (h *host) usable() bool { return h.alive() && h.conn.usable() }
+
 // exitWait is how long an agent may take to end by itself when its input
 // closes: 0.05 to 2 s were measured, and codex-acp 0.16 never does.
 const exitWait = time.Second
 
-// close ends the process: asked first, then by force.
-func (h *host) close() {
-	_ = h.p.Stdin.Close()
+// endsSoon waits for an end that is to be expected, and reports whether it
+// came.
+func (h *host) endsSoon() bool {
 	limit := time.NewTimer(exitWait)
 	defer limit.Stop()
 	select {
 	case <-h.p.Ended():
+		return true
 	case <-limit.C:
+		return false
+	}
+}
+
+// reason is why it ended, for people; only once it is gone.
+func (h *host) reason() string {
+	if h.mute {
+		return "it closed its output"
+	}
+	return h.p.Exit().Reason()
+}
+
+// close ends the process: asked first, then by force.
+func (h *host) close() {
+	_ = h.p.Stdin.Close()
+	if !h.endsSoon() {
 		h.p.Kill(context.Background())
 	}
 	<-h.gone
@@ -242,7 +268,7 @@ func (h *host) failed(e *Engine, step string, err error) error {
 	if errors.Is(err, errGone) || errors.Is(err, io.ErrClosedPipe) || !h.alive() {
 		h.p.Kill(context.Background())
 		<-h.gone
-		return errors.Join(errExited, e.launchError("exited before it was ready ("+h.p.Exit().Reason()+")", h.lastWords(), err))
+		return errors.Join(errExited, e.launchError("exited before it was ready ("+h.reason()+")", h.lastWords(), err))
 	}
 	defer func() {
 		h.p.Kill(context.Background())

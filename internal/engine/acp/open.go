@@ -23,14 +23,13 @@ func (c *Conversation) Connect(ctx context.Context) error {
 		return errClosed
 	}
 	if h != nil {
-		if h.alive() {
+		if h.usable() {
 			return nil
 		}
-		<-h.gone
-		c.e.detach(h)
 		c.mu.Lock()
 		c.h = nil
 		c.mu.Unlock()
+		c.leave(h)
 	}
 	h, err := c.e.attach(ctx, &c.spec)
 	if err != nil {
@@ -44,7 +43,7 @@ func (c *Conversation) Connect(ctx context.Context) error {
 	}
 	if err != nil {
 		err = c.launchFailed(h, err)
-		c.e.detach(h)
+		c.leave(h)
 		return err
 	}
 	c.mu.Lock()
@@ -55,11 +54,16 @@ func (c *Conversation) Connect(ctx context.Context) error {
 	}
 	c.mu.Unlock()
 	if c.isClosed() {
-		h.leave(id, c)
-		c.e.detach(h)
+		c.leave(h)
 		return errClosed
 	}
 	return nil
+}
+
+// leave gives a process back that is of no use any more, or not to c.
+func (c *Conversation) leave(h *host) {
+	h.forget(c)
+	c.e.detach(h)
 }
 
 var errClosed = rouse.Errorf(rouse.Unavailable, "acp: open", "the conversation is closed")
@@ -75,7 +79,7 @@ func (c *Conversation) isClosed() bool {
 func (c *Conversation) launchFailed(h *host, err error) error {
 	if !h.alive() || errors.Is(err, errGone) {
 		<-h.gone
-		return c.e.launchError("exited before its session was open ("+h.p.Exit().Reason()+")", h.lastWords(), err)
+		return c.e.launchError("exited before its session was open ("+h.reason()+")", h.lastWords(), err)
 	}
 	if re, ok := refused(err); ok {
 		return c.e.refusedError("a session", re)
@@ -150,7 +154,7 @@ func (c *Conversation) reopen(ctx context.Context, h *host, id string, resume bo
 	c.history = false
 	c.mu.Unlock()
 	if err != nil {
-		h.leave(id, c)
+		h.forget(c)
 		return s, err
 	}
 	return wire.Decode[wire.Session](m.Result)

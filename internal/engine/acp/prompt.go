@@ -36,7 +36,7 @@ func (c *Conversation) Prompt(ctx context.Context, p rouse.Prompt) engine.Outcom
 	if err != nil {
 		return failedOutcome(&rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeAgent, Message: rouse.SafeMessage(err), Source: "rouse"}, "not asked")
 	}
-	t := &turn{p: p, bell: make(chan struct{}, 1), diagnosed: h.diagnostics}
+	t := &turn{p: p, h: h, bell: make(chan struct{}, 1)}
 	c.begin(t, h, id)
 	defer c.end(t)
 	if _, err = h.conn.ask(func(n int64) []byte {
@@ -45,7 +45,7 @@ func (c *Conversation) Prompt(ctx context.Context, p rouse.Prompt) engine.Outcom
 		c.opened(t, n, line)
 		return line
 	}, func(at time.Time, m *wire.Message) { c.answered(t, at, m) }); err != nil {
-		if !h.alive() { // it died between two prompts: exited may have come before begin
+		if errors.Is(err, errGone) || h.endsSoon() { // it died between two prompts: exited may have come before begin
 			<-h.gone
 			c.exitedUnseen(t, h)
 		} else {
@@ -92,7 +92,7 @@ func (c *Conversation) exitedUnseen(t *turn, h *host) {
 	defer c.mu.Unlock()
 	if !t.ended {
 		t.judge.Exit(c.e.opt.Now())
-		t.ended, t.exit = true, h.p.Exit().Reason()
+		t.ended, t.exit = true, h.reason()
 		t.ring()
 	}
 }

@@ -1,0 +1,131 @@
+package acp
+
+import (
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"rouse"
+)
+
+// TestOutputCloses: an agent that closes its output and lives on can answer
+// nothing any more; its turn ends, and the next one has another process.
+func TestOutputCloses(t *testing.T) {
+	b := newBed(t, "plain")
+	c := b.open(t)
+	out := asking(t, c, deeds(1, "say=one closeout"))
+	if f := out.Failure; out.State != rouse.TurnFailed || f == nil || f.Code != rouse.CodeExited || !strings.Contains(f.Message, "closed its output") {
+		t.Fatalf("%+v %+v", out, f)
+	}
+	if out := asking(t, c, deeds(2, "say=two")); out.State != rouse.TurnCompleted {
+		t.Fatalf("%+v %+v", out, out.Failure)
+	}
+}
+
+// TestRequestsAreRefusedBesides: an agent that asks for thousands of things and
+// does not read what it gets is still read, up to its answer.
+func TestRequestsAreRefusedBesides(t *testing.T) {
+	b := newBed(t, "plain")
+	c := b.open(t)
+	began := time.Now()
+	out := asking(t, c, deeds(1, "deaf requests=5000 say=done"))
+	if out.State != rouse.TurnCompleted || b.sink.Text(1) != "done " {
+		t.Fatalf("%+v %+v", out, out.Failure)
+	}
+	if took := time.Since(began); took > writeWait/2 {
+		t.Errorf("its reader waited for its writer: %v", took)
+	}
+}
+
+// TestHalfALine: after a line of which only a part could be written nothing
+// else is written, and nobody waits for it.
+func TestHalfALine(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c := newConn(w, time.Now)
+	c.patience = 50 * time.Millisecond
+	if err := c.send([]byte(strings.Repeat("x", 1<<20) + "\n")); err == nil {
+		t.Fatal("it was written")
+	}
+	c.later([]byte("later\n"))
+	began := time.Now()
+	if _, err := c.ask(func(int64) []byte { return []byte("again\n") }, nil); rouse.KindOf(err) != rouse.Upstream {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(began); took > c.patience/2 {
+		t.Errorf("it waited %v", took)
+	}
+	c.writers.Wait()
+	_ = w.Close()
+	if all, err := io.ReadAll(r); err != nil || strings.Trim(string(all), "x") != "" {
+		t.Errorf("%v, behind the half line is %q", err, strings.Trim(string(all), "x"))
+	}
+}
+
+// TestDoesNotRead: a conversation whose agent does not read goes on in another
+// process.
+func TestDoesNotRead(t *testing.T) {
+	for name, shared := range map[string]bool{"a process each": false, "a shared process": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, "plain", func(a *Agent, _ *Options) { a.Shared = shared })
+			c := b.open(t)
+			c.h.conn.patience = 100 * time.Millisecond
+			for g, text := range []string{"deaf say=zero", "say=one"} { // the second is read already
+				if out := asking(t, c, deeds(uint64(g), text)); out.State != rouse.TurnCompleted {
+					t.Fatalf("%+v", out)
+				}
+			}
+			pid := c.Info().PID
+			out := asking(t, c, deeds(2, "say="+strings.Repeat("x", 1<<20)))
+			if f := out.Failure; f == nil || !strings.Contains(f.Message, "does not read its input") {
+				t.Fatalf("%+v %+v", out, f)
+			}
+			if out := asking(t, c, deeds(3, "say=three")); out.State != rouse.TurnCompleted || c.Info().PID == pid {
+				t.Errorf("%+v %+v, process %d, was %d", out, out.Failure, c.Info().PID, pid)
+			}
+		})
+	}
+}
+
+// TestAnswersTwice: the first answer to the prompt counts; others, and those to
+// no request, are nobody's.
+func TestAnswersTwice(t *testing.T) {
+	b := newBed(t, "plain")
+	c := b.open(t)
+	if out := asking(t, c, deeds(1, "say=one twice")); out.State != rouse.TurnFailed || out.Evidence != "stop_reason" {
+		t.Errorf("%+v", out)
+	}
+	if out := asking(t, c, deeds(2, "say=two")); out.State != rouse.TurnCompleted || b.sink.Text(2) != "two " {
+		t.Errorf("%+v", out)
+	}
+}
+
+// TestAnswerThenExit: what was answered counts, whatever became of the process
+// afterwards, and the next prompt has another one.
+func TestAnswerThenExit(t *testing.T) {
+	b := newBed(t, "plain")
+	c := b.open(t)
+	for g := range uint64(5) {
+		h := c.h
+		if out := asking(t, c, deeds(g+1, "burst=500 exit")); out.State != rouse.TurnCompleted {
+			t.Fatalf("%d: %+v %+v", g+1, out, out.Failure)
+		}
+		for h.conn.usable() { // its output has ended; that it is gone is noticed later
+			runtime.Gosched()
+		}
+	}
+}
+
+// TestHugeLine: a line beyond the bound is skipped, and the turn goes on.
+func TestHugeLine(t *testing.T) {
+	b := newBed(t, "plain")
+	if out := asking(t, b.open(t), deeds(1, "flood=65 say=one")); out.State != rouse.TurnCompleted || b.sink.Text(1) != "one " {
+		t.Errorf("%+v", out)
+	}
+}
