@@ -140,8 +140,19 @@ func (c *conn) forget(id int64) {
 
 // call asks and waits. An error answer is a *wire.Error inside the error.
 func (c *conn) call(ctx context.Context, method string, build func(id int64) []byte) (*wire.Message, error) {
+	return c.callThen(ctx, method, build, func(*wire.Message) {})
+}
+
+// callThen is call; then gets the result on the reader's goroutine, before
+// what the agent wrote behind it is dealt with.
+func (c *conn) callThen(ctx context.Context, method string, build func(id int64) []byte, then func(*wire.Message)) (*wire.Message, error) {
 	got := make(chan *wire.Message, 1)
-	id, err := c.ask(build, func(_ time.Time, m *wire.Message) { got <- m })
+	id, err := c.ask(build, func(_ time.Time, m *wire.Message) {
+		if m != nil && m.Error == nil {
+			then(m)
+		}
+		got <- m
+	})
 	if err != nil {
 		return nil, err
 	}

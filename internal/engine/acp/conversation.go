@@ -51,7 +51,6 @@ type turn struct {
 	p       rouse.Prompt
 	h       *host // that it was sent to
 	judge   *judge.Turn
-	rpc     int64
 	bell    chan struct{} // 1 slot: something changed
 	told    bool          // its end was told as a diagnostic while the prompt is open
 	ended   bool          // the agent answered, or is gone
@@ -91,10 +90,11 @@ func (c *Conversation) prompts() int {
 	return n
 }
 
-// receive takes a message of this session, on the reader's goroutine.
-func (c *Conversation) receive(at time.Time, m *wire.Message, size int) {
+// receive takes a message of this session, or of none, on the reader's
+// goroutine.
+func (c *Conversation) receive(h *host, at time.Time, m *wire.Message, size int) {
 	c.mu.Lock()
-	if c.history { // earlier turns: nobody's progress, and they are stored
+	if c.history && m.Permission == nil { // earlier turns: nobody's progress, and they are stored
 		c.mu.Unlock()
 		return
 	}
@@ -103,7 +103,7 @@ func (c *Conversation) receive(at time.Time, m *wire.Message, size int) {
 		genuine = t.judge.Agent(at, m) == judge.Genuine || genuine
 	}
 	t := c.current()
-	bodies := c.translate(t, m, at)
+	bodies := c.translate(h, t, m, at)
 	var updates []engine.Update
 	if t != nil {
 		if genuine && t.resting {
@@ -195,19 +195,27 @@ func (c *Conversation) exited(h *host, at time.Time) {
 	c.mu.Unlock()
 }
 
-// write sends a line of a prompt's own and tells the judges of it.
+// write sends a line of the session's own and tells the judges of it.
 func (c *Conversation) write(h *host, line []byte) error {
-	m, err := wire.Parse(line[:len(line)-1])
-	if err != nil {
-		return rouse.Wrap("acp: write", err)
-	}
-	at := c.e.opt.Now()
 	c.mu.Lock()
-	for _, t := range c.turns {
-		t.judge.Client(at, m)
-	}
+	c.witness(line, nil)
 	c.mu.Unlock()
 	return h.conn.send(line)
+}
+
+// witness tells the judges, but that of one prompt, of a line that is about to
+// be written. The lock is held.
+func (c *Conversation) witness(line []byte, but *turn) {
+	m, err := wire.Parse(line[:len(line)-1])
+	if err != nil {
+		return // it is our own
+	}
+	at := c.e.opt.Now()
+	for _, t := range c.turns {
+		if t != but {
+			t.judge.Client(at, m)
+		}
+	}
 }
 
 // Info describes the conversation as it is now.

@@ -136,10 +136,10 @@ func (h *host) deliver(at time.Time, m *wire.Message, size int) {
 	}
 	h.mu.Unlock()
 	if c != nil {
-		c.receive(at, m, size)
+		c.receive(h, at, m, size)
 	}
 	for _, each := range all {
-		each.receive(at, m, size)
+		each.receive(h, at, m, size)
 	}
 	if m.IsRequest() && (m.Permission == nil || c == nil) {
 		h.conn.later(wire.MethodNotFound(m.ID, m.Method))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rouse"
+	"rouse/internal/engine"
 )
 
 // TestOutputCloses: an agent that closes its output and lives on can answer
@@ -90,6 +91,54 @@ func TestDoesNotRead(t *testing.T) {
 				t.Errorf("%+v %+v, process %d, was %d", out, out.Failure, c.Info().PID, pid)
 			}
 		})
+	}
+}
+
+// TestPermissionOfNobody: what is asked while no prompt runs, or for no session
+// that is open, is answered at once, and no person is asked.
+func TestPermissionOfNobody(t *testing.T) {
+	t.Run("in a load", func(t *testing.T) {
+		b := newBed(t, "loads eager", func(_ *Agent, o *Options) { o.Start = 5 * time.Second })
+		b.spec.Resume = "ses_earlier"
+		if out := asking(t, b.open(t), deeds(1, "say=one")); out.State != rouse.TurnCompleted {
+			t.Errorf("%+v", out)
+		}
+	})
+	t.Run("of no session", func(t *testing.T) {
+		b := newBed(t, "plain")
+		c := b.open(t)
+		out := asking(t, c, deeds(1, `raw={"jsonrpc":"2.0","id":"p","method":"session/request_permission","params":{"options":[]}} `+
+			`raw={"jsonrpc":"2.0","id":null,"method":"session/request_permission","params":null} `+
+			`raw={"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"stray"}}}} say=one`))
+		if out.State != rouse.TurnCompleted || b.sink.Text(1) != "one " {
+			t.Errorf("%+v %q", out, b.sink.Text(1))
+		}
+		for _, u := range b.sink.Updates() {
+			if _, ok := u.Body.(engine.PermissionAsked); ok {
+				t.Error("a person was asked")
+			}
+		}
+	})
+}
+
+// TestAfterOpening: what an agent tells right after it opened a session is not
+// lost, however slow the opener is.
+func TestAfterOpening(t *testing.T) {
+	for _, how := range []string{"plain", "loads"} {
+		for range 10 {
+			b := newBed(t, how)
+			if how == "loads" {
+				b.spec.Resume = "ses_earlier"
+			}
+			c := b.open(t)
+			asking(t, c, deeds(1, "say=one")) // by then it is told
+			p := deeds(2, "")
+			p.Kind = rouse.TurnCompact
+			if out := asking(t, c, p); out.State == rouse.TurnFailed && out.Failure.Source == "rouse" {
+				t.Fatalf("%s: %+v", how, out.Failure)
+			}
+			_ = c.Close()
+		}
 	}
 }
 

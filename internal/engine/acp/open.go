@@ -47,13 +47,12 @@ func (c *Conversation) Connect(ctx context.Context) error {
 		return err
 	}
 	c.mu.Lock()
-	c.h, c.id, c.session, c.history = h, id, s, false
-	c.model, c.said = currentModel(s), "unknown"
-	if c.closed {
-		c.h = nil
+	c.id = id
+	if closed = c.closed; !closed {
+		c.h = h
 	}
 	c.mu.Unlock()
-	if c.isClosed() {
+	if closed {
 		c.leave(h)
 		return errClosed
 	}
@@ -67,12 +66,6 @@ func (c *Conversation) leave(h *host) {
 }
 
 var errClosed = rouse.Errorf(rouse.Unavailable, "acp: open", "the conversation is closed")
-
-func (c *Conversation) isClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
-}
 
 // launchFailed ends a process whose session could not be opened, unless others
 // use it, and says why.
@@ -123,17 +116,27 @@ func (c *Conversation) openSession(ctx context.Context, h *host) (id string, s w
 		c.lost = reason
 		c.mu.Unlock()
 	}
-	m, err := h.conn.call(ctx, wire.MethodNew, func(id int64) []byte { return wire.NewSession(id, c.spec.Directory, nil) })
-	if err != nil {
+	return c.openNew(ctx, h)
+}
+
+// openNew opens a session that knows nothing.
+func (c *Conversation) openNew(ctx context.Context, h *host) (id string, s wire.Session, err error) {
+	var fresh wire.Session
+	var broken error
+	_, err = h.conn.callThen(ctx, wire.MethodNew, func(n int64) []byte { return wire.NewSession(n, c.spec.Directory, nil) },
+		func(m *wire.Message) {
+			if fresh, broken = wire.Decode[wire.Session](m.Result); fresh.SessionID != "" {
+				h.join(fresh.SessionID, c)
+				c.adopt(fresh)
+			}
+		})
+	switch {
+	case err != nil:
 		return "", s, err
+	case broken == nil && fresh.SessionID == "":
+		broken = rouse.Errorf(rouse.Upstream, "acp: session/new", "the agent named no session")
 	}
-	if s, err = wire.Decode[wire.Session](m.Result); err == nil && s.SessionID == "" {
-		err = rouse.Errorf(rouse.Upstream, "acp: session/new", "the agent named no session")
-	}
-	if err == nil {
-		h.join(s.SessionID, c)
-	}
-	return s.SessionID, s, err
+	return fresh.SessionID, fresh, broken
 }
 
 // reopen resumes a session, or loads it, in which case its history comes first
@@ -149,15 +152,29 @@ func (c *Conversation) reopen(ctx context.Context, h *host, id string, resume bo
 		method = wire.MethodResume
 		build = func(n int64) []byte { return wire.ResumeSession(n, id, c.spec.Directory, nil) }
 	}
-	m, err := h.conn.call(ctx, method, build)
-	c.mu.Lock()
-	c.history = false
-	c.mu.Unlock()
+	var known wire.Session
+	var broken error
+	_, err = h.conn.callThen(ctx, method, build, func(m *wire.Message) {
+		known, broken = wire.Decode[wire.Session](m.Result)
+		c.adopt(known)
+	})
 	if err != nil {
+		c.mu.Lock()
+		c.history = false
+		c.mu.Unlock()
 		h.forget(c)
 		return s, err
 	}
-	return wire.Decode[wire.Session](m.Result)
+	return known, broken
+}
+
+// adopt takes what an agent says of the session that it has just opened; what
+// it tells from now on is no history.
+func (c *Conversation) adopt(s wire.Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session, c.history = s, false
+	c.model, c.said = currentModel(s), "unknown"
 }
 
 // enterMode chooses the mode in which the agent asks before it acts, where it

@@ -17,7 +17,7 @@ type ask struct {
 }
 
 // permission asks a person, unless a rule decides.
-func (c *Conversation) permission(t *turn, m *wire.Message, at time.Time) []engine.Body {
+func (c *Conversation) permission(h *host, t *turn, m *wire.Message, at time.Time) []engine.Body {
 	w := &m.Permission.Tool
 	a := &ask{rpc: m.ID, options: m.Permission.Options}
 	var out []engine.Body
@@ -34,9 +34,9 @@ func (c *Conversation) permission(t *turn, m *wire.Message, at time.Time) []engi
 		reply, decided = byRule(slices.Concat(c.e.opt.Rules(), t.p.Rules), req)
 	}
 	if decided {
-		if h := c.h; h != nil && !c.closed {
-			c.pump.Go(func() { c.reply(h, a, reply) }) // the reader must not wait for an agent that does not read
-		}
+		line := a.line(reply)
+		c.witness(line, nil)
+		h.conn.later(line)
 		return out
 	}
 	req.ID, req.Asked = rouse.NewID(rouse.PermissionPrefix, at), at
@@ -83,13 +83,6 @@ func byRule(rules []rouse.PermissionRule, req rouse.Request) (rouse.Reply, bool)
 		return rouse.Reply{Verb: rouse.ReplyReject, By: "rule"}, true
 	}
 	return rouse.Reply{}, false
-}
-
-// reply answers the agent outside the reader.
-func (c *Conversation) reply(h *host, a *ask, r rouse.Reply) {
-	if err := c.write(h, a.line(r)); err != nil {
-		c.e.opt.Log.Debug("acp.reply", "agent", c.e.agent.Name, "err", err)
-	}
 }
 
 // line is the answer as the agent takes it: the option of the kind, or its

@@ -40,7 +40,6 @@ func (c *Conversation) Prompt(ctx context.Context, p rouse.Prompt) engine.Outcom
 	c.begin(t, h, id)
 	defer c.end(t)
 	if _, err = h.conn.ask(func(n int64) []byte {
-		t.rpc = n
 		line := wire.Prompt(n, id, blocks...)
 		c.opened(t, n, line)
 		return line
@@ -70,19 +69,10 @@ func (c *Conversation) begin(t *turn, h *host, id string) {
 // opened starts the window of a prompt whose line is about to be written, and
 // tells the others of it.
 func (c *Conversation) opened(t *turn, n int64, line []byte) {
-	m, err := wire.Parse(line[:len(line)-1])
-	if err != nil {
-		return
-	}
-	at := c.e.opt.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, other := range c.turns {
-		if other != t {
-			other.judge.Client(at, m)
-		}
-	}
-	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace, Before: c.counted}, c.e.agent.Type, c.id, idOf(n), at)
+	c.witness(line, t)
+	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace, Before: c.counted}, c.e.agent.Type, c.id, idOf(n), c.e.opt.Now())
 }
 
 // exitedUnseen is the exit of a process that ended before the prompt was

@@ -14,12 +14,14 @@ import (
 
 // translate says what a message means in the engine's words. Empty is noise.
 // t is nil between prompts.
-func (c *Conversation) translate(t *turn, m *wire.Message, at time.Time) []engine.Body {
+func (c *Conversation) translate(h *host, t *turn, m *wire.Message, at time.Time) []engine.Body {
 	switch {
-	case m.Permission != nil:
-		return c.permission(t, m, at)
 	case m.Cancels != nil:
 		return c.withdrawn(m.Cancels)
+	case m.SessionID == "":
+		return nil // nobody knows whose it is
+	case m.Permission != nil:
+		return c.permission(h, t, m, at)
 	case m.Update == nil:
 		return nil
 	}
