@@ -25,9 +25,14 @@ func (c *Conversation) Answer(_ context.Context, requestID string, r rouse.Reply
 // an agent may wait for them for ever (gemini 0.61.0).
 func (c *Conversation) Cancel(context.Context) error {
 	c.mu.Lock()
-	h, id, open := c.h, c.id, len(c.turns) > 0
+	h, id, open := c.h, c.id, false
+	for _, t := range c.turns {
+		t.late = !t.sent
+		open = open || t.sent
+	}
+	c.endComing()
 	var asks map[string]*ask
-	if !c.e.opt.recorded { // a recorded client says by itself what it answers
+	if open && !c.e.opt.recorded { // a recorded client says by itself what it answers
 		asks, c.asks = c.asks, map[string]*ask{}
 	}
 	c.endShell()
@@ -51,6 +56,7 @@ func (c *Conversation) Stop(ctx context.Context) error {
 	for _, t := range c.turns {
 		t.stopped = true
 	}
+	c.endComing()
 	c.endShell()
 	c.mu.Unlock()
 	if h != nil && open {
@@ -66,7 +72,15 @@ func (c *Conversation) endShell() {
 	}
 }
 
-var errEnded = rouse.Errorf(rouse.Conflict, "acp: shell", "the command was ended")
+// endComing ends prompts that the agent has not got yet.
+func (c *Conversation) endComing() {
+	for _, end := range c.coming {
+		end(errEnded)
+	}
+}
+
+// errEnded is why something ends that is not the agent's yet, or never.
+var errEnded = rouse.Errorf(rouse.Conflict, "acp: cancel", "it was ended")
 
 // Probe asks for the list of sessions, which changes nothing, where the agent
 // offers it.
@@ -96,16 +110,17 @@ func (c *Conversation) Close() error {
 		t.stopped = true
 		t.ring()
 	}
+	c.endComing()
 	c.endShell()
 	h, id := c.h, c.id
 	c.h = nil
 	c.mu.Unlock()
 	c.stop()
 	c.q.close()
-	c.pump.Wait()
 	if h != nil {
 		c.part(h, id)
 	}
+	c.pump.Wait()
 	return nil
 }
 

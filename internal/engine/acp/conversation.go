@@ -27,12 +27,13 @@ type Conversation struct {
 	mu      sync.Mutex
 	h       *host // nil between processes
 	id      string
-	session wire.Session // as it was opened, with the options as they are now
-	model   string       // in force, as far as is known
-	said    string       // model_confirmed
-	history bool         // a load replays earlier turns
-	turns   []*turn      // prompts that are open, oldest first
-	last    *turn        // the latest that ended: a late diagnostic may enrich it
+	session wire.Session                      // as it was opened, with the options as they are now
+	model   string                            // in force, as far as is known
+	said    string                            // model_confirmed
+	history bool                              // a load replays earlier turns
+	coming  map[*turn]context.CancelCauseFunc // prompts on their way to the agent
+	turns   []*turn                           // prompts that are open, oldest first
+	last    *turn                             // the latest that ended: a late diagnostic may enrich it
 	tools   map[string]*toolCall
 	asks    map[string]*ask // by our request id
 	compact bool            // the agent has a command of that name
@@ -49,9 +50,12 @@ type Conversation struct {
 // turn is one prompt that was sent.
 type turn struct {
 	p       rouse.Prompt
-	h       *host // that it was sent to
+	h       *host  // that it is sent to
+	id      string // of the agent's session in it
 	judge   *judge.Turn
 	bell    chan struct{} // 1 slot: something changed
+	sent    bool          // its line is written
+	late    bool          // it was cancelled before that
 	told    bool          // its end was told as a diagnostic while the prompt is open
 	ended   bool          // the agent answered, or is gone
 	stopped bool          // by force
@@ -72,7 +76,7 @@ func (t *turn) ring() {
 func newConversation(e *Engine, spec engine.Spec, sink engine.Sink) *Conversation {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Conversation{e: e, spec: spec, q: newQueue(sink), stop: stop, said: "unknown",
-		tools: map[string]*toolCall{}, asks: map[string]*ask{}}
+		coming: map[*turn]context.CancelCauseFunc{}, tools: map[string]*toolCall{}, asks: map[string]*ask{}}
 	c.pump.Go(func() { c.q.run(ctx) })
 	return c
 }

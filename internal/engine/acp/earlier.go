@@ -21,8 +21,7 @@ const (
 // session, what its record says. People are told, too.
 func (c *Conversation) before(ctx context.Context, p rouse.Prompt) (out []wire.Block) {
 	c.mu.Lock()
-	lost := c.lost
-	c.lost = ""
+	lost := c.lost // until it was told
 	c.mu.Unlock()
 	if lost == "" {
 		for _, text := range c.notes(ctx, p) {

@@ -178,3 +178,28 @@ func TestHugeLine(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 }
+
+// TestCancelBeforeAsked: a prompt that is cancelled while its agent starts ends
+// at once and is never sent.
+func TestCancelBeforeAsked(t *testing.T) {
+	b := newBed(t, "slow")
+	c := b.open(t)
+	if out := asking(t, c, deeds(1, "say=one kill")); out.State != rouse.TurnFailed {
+		t.Fatalf("%+v", out)
+	}
+	done := make(chan engine.Outcome, 1)
+	began := time.Now()
+	go func() { done <- c.Prompt(t.Context(), deeds(2, "say=two")) }()
+	for asked := false; !asked; runtime.Gosched() {
+		c.mu.Lock()
+		asked = len(c.coming) > 0
+		c.mu.Unlock()
+	}
+	if err := c.Cancel(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	out := <-done
+	if out.State != rouse.TurnCancelled || b.sink.Text(2) != "" || time.Since(began) > 1500*time.Millisecond {
+		t.Errorf("%+v %q after %v", out, b.sink.Text(2), time.Since(began))
+	}
+}

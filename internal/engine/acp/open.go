@@ -273,9 +273,10 @@ func (c *Conversation) chooseModel(ctx context.Context, h *host, want string) er
 	if re, ok := refused(err); ok {
 		return c.e.modelRefused(want, offeredModels(s), re)
 	}
-	if err == nil {
-		c.confirm(want, said)
+	if err != nil {
+		want, said = "", "unknown" // the agent may have done it, or not
 	}
+	c.confirm(want, said)
 	return err
 }
 

@@ -20,48 +20,74 @@ func (c *Conversation) Prompt(ctx context.Context, p rouse.Prompt) engine.Outcom
 	if p.Kind == rouse.TurnShell {
 		return c.shell(ctx, p)
 	}
-	if err := c.Connect(ctx); err != nil {
-		return c.notAsked(ctx, err)
-	}
-	c.mu.Lock()
-	h, id := c.h, c.id
-	c.mu.Unlock()
-	if h == nil {
-		return c.notAsked(ctx, errClosed)
-	}
-	if err := c.chooseModel(ctx, h, p.Model.Model); err != nil {
-		return c.notAsked(ctx, err)
-	}
-	blocks, err := c.blocks(ctx, h, p)
+	t := &turn{p: p, bell: make(chan struct{}, 1)}
+	blocks, err := c.prepare(ctx, t)
 	if err != nil {
-		return failedOutcome(&rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeAgent, Message: rouse.SafeMessage(err), Source: "rouse"}, "not asked")
+		return c.notAsked(ctx, err)
 	}
-	t := &turn{p: p, h: h, bell: make(chan struct{}, 1)}
-	c.begin(t, h, id)
 	defer c.end(t)
-	if _, err = h.conn.ask(func(n int64) []byte {
-		line := wire.Prompt(n, id, blocks...)
+	if _, err = t.h.conn.ask(func(n int64) []byte {
+		line := wire.Prompt(n, t.id, blocks...)
 		c.opened(t, n, line)
 		return line
 	}, func(at time.Time, m *wire.Message) { c.answered(t, at, m) }); err != nil {
-		if errors.Is(err, errGone) || h.endsSoon() { // it died between two prompts: exited may have come before begin
-			<-h.gone
-			c.exitedUnseen(t, h)
-		} else {
-			return failedOutcome(&rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeAgent, Provider: c.e.agent.Name,
-				Message: c.e.agent.Title + " does not read its input", Source: sourceProcess}, "not asked")
+		if !errors.Is(err, errGone) && !t.h.endsSoon() {
+			return c.notAsked(ctx, err)
 		}
+		<-t.h.gone // it died between two prompts: exited may have come before begin
+		c.exitedUnseen(t)
+	} else if c.sent(t) {
+		_ = c.write(t.h, wire.Cancel(t.id)) // the lane's ladder has more rungs
 	}
-	c.await(ctx, t, h)
+	c.await(ctx, t)
 	return c.outcome(ctx, t)
 }
 
-// begin makes the prompt the current one. Its judge comes with its line.
-func (c *Conversation) begin(t *turn, h *host, id string) {
-	at := c.e.opt.Now()
+// prepare gets everything ready that a prompt needs, and makes it the current
+// one. A cancel ends that: what was not asked has no answer to wait for.
+func (c *Conversation) prepare(ctx context.Context, t *turn) ([]wire.Block, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c.mu.Lock()
+	c.coming[t] = cancel
+	c.mu.Unlock()
+	blocks, err := c.ready(ctx, t)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace, Before: c.counted}, c.e.agent.Type, id, nil, at)
+	delete(c.coming, t)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case c.closed:
+		return nil, errClosed
+	case err != nil:
+		return nil, err
+	}
+	c.begin(t)
+	return blocks, nil
+}
+
+// ready connects, chooses the model and gives what is to be said.
+func (c *Conversation) ready(ctx context.Context, t *turn) ([]wire.Block, error) {
+	if err := c.Connect(ctx); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	t.h, t.id = c.h, c.id
+	c.mu.Unlock()
+	if t.h == nil {
+		return nil, errClosed
+	}
+	if err := c.chooseModel(ctx, t.h, t.p.Model.Model); err != nil {
+		return nil, err
+	}
+	return c.blocks(ctx, t.h, t.p)
+}
+
+// begin makes the prompt the current one. Its judge comes with its line. The
+// lock is held.
+func (c *Conversation) begin(t *turn) {
+	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace, Before: c.counted}, c.e.agent.Type, t.id, nil, c.e.opt.Now())
 	t.cost = c.used.Cost
 	c.turns = append(c.turns, t)
 }
@@ -72,17 +98,26 @@ func (c *Conversation) opened(t *turn, n int64, line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.witness(line, t)
-	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace, Before: c.counted}, c.e.agent.Type, c.id, idOf(n), c.e.opt.Now())
+	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace, Before: c.counted}, c.e.agent.Type, t.id, idOf(n), c.e.opt.Now())
+}
+
+// sent notes that the agent has a prompt, and with it what it had to be told of
+// earlier turns, and reports that it was cancelled meanwhile.
+func (c *Conversation) sent(t *turn) (cancelled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.sent, c.lost = true, ""
+	return t.late
 }
 
 // exitedUnseen is the exit of a process that ended before the prompt was
 // registered in it.
-func (c *Conversation) exitedUnseen(t *turn, h *host) {
+func (c *Conversation) exitedUnseen(t *turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !t.ended {
 		t.judge.Exit(c.e.opt.Now())
-		t.ended, t.exit = true, h.reason()
+		t.ended, t.exit = true, t.h.reason()
 		t.ring()
 	}
 }
@@ -103,7 +138,7 @@ func (c *Conversation) end(t *turn) {
 
 // await returns when the agent's prompt is over: answered, its process gone, or
 // the conversation closed. It keeps the judge's deadlines.
-func (c *Conversation) await(ctx context.Context, t *turn, h *host) {
+func (c *Conversation) await(ctx context.Context, t *turn) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	done := ctx.Done()
@@ -135,7 +170,7 @@ func (c *Conversation) await(ctx context.Context, t *turn, h *host) {
 			c.mu.Lock()
 			t.stopped = true
 			c.mu.Unlock()
-			h.kill(context.WithoutCancel(ctx))
+			t.h.kill(context.WithoutCancel(ctx))
 		}
 	}
 }
@@ -217,16 +252,32 @@ func (c *Conversation) nameSession(t *turn) {
 
 // notAsked is a prompt that never reached the agent.
 func (c *Conversation) notAsked(ctx context.Context, err error) engine.Outcome {
-	if ctx.Err() != nil || errors.Is(err, errClosed) {
+	if ctx.Err() != nil || errors.Is(err, errEnded) || c.isClosed() {
 		return engine.Outcome{State: rouse.TurnCancelled, Finish: "cancelled", Evidence: "not asked"}
 	}
 	if launch, ok := errors.AsType[*engine.LaunchError](err); ok {
 		f := launch.Failure
 		return failedOutcome(&f, "open failed")
 	}
-	c.e.opt.Log.Warn("acp.prompt", "agent", c.e.agent.Name, "err", err)
-	return failedOutcome(&rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeLaunch, Provider: c.e.agent.Name,
-		Message: c.e.agent.Title + " could not be asked", Source: sourceProcess}, "open failed")
+	f := &rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeAgent, Provider: c.e.agent.Name, Source: sourceProcess}
+	switch kind := rouse.KindOf(err); {
+	case kind == rouse.Unsupported, kind == rouse.Invalid: // of the prompt itself
+		f.Provider, f.Source, f.Message = "", "rouse", rouse.SafeMessage(err)
+	case errors.Is(err, errGone):
+		f.Code, f.Message = rouse.CodeExited, c.e.agent.Title+" ended before it was asked"
+	case kind == rouse.Upstream:
+		f.Message = c.e.agent.Title + ": " + rouse.SafeMessage(err)
+	default:
+		c.e.opt.Log.Warn("acp.prompt", "agent", c.e.agent.Name, "err", err)
+		f.Code, f.Message = rouse.CodeLaunch, c.e.agent.Title+" could not be asked"
+	}
+	return failedOutcome(f, "not asked")
+}
+
+func (c *Conversation) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
 }
 
 func failedOutcome(f *rouse.Failure, evidence string) engine.Outcome {
