@@ -10,6 +10,7 @@ import (
 
 	"rouse"
 	"rouse/internal/engine"
+	"rouse/internal/engine/enginetest"
 )
 
 // TestOutputCloses: an agent that closes its output and lives on can answer
@@ -201,5 +202,36 @@ func TestCancelBeforeAsked(t *testing.T) {
 	out := <-done
 	if out.State != rouse.TurnCancelled || b.sink.Text(2) != "" || time.Since(began) > 1500*time.Millisecond {
 		t.Errorf("%+v %q after %v", out, b.sink.Text(2), time.Since(began))
+	}
+}
+
+// TestFlushAfterDrop: what was dropped is waited for by nobody.
+func TestFlushAfterDrop(t *testing.T) {
+	q := newQueue(enginetest.NewRecorder())
+	q.add(engine.Update{Body: engine.Noise{}})
+	q.add(engine.Update{Body: engine.Noise{}})
+	came := q.put
+	q.drop()
+	if q.done < came {
+		t.Errorf("who waited for the %d that came still waits: %d are done", came, q.done)
+	}
+}
+
+// TestQueueIsBounded: updates that came from no line have a size, too.
+func TestQueueIsBounded(t *testing.T) {
+	q := newQueue(enginetest.NewRecorder())
+	full := make(chan int)
+	go func() {
+		n := 0
+		for q.room == nil {
+			q.add(engine.Update{Body: engine.Retry{Attempt: n}})
+			n++
+		}
+		full <- n
+	}()
+	select {
+	case <-full:
+	case <-time.After(10 * time.Second):
+		t.Error("it takes whatever comes")
 	}
 }

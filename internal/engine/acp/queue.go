@@ -11,6 +11,7 @@ import (
 const (
 	queueBytes = 64 << 20
 	joinBelow  = 16 << 10 // pieces of text are joined up to this size
+	updateSize = 256      // of an update beside what it was on the wire
 )
 
 // queue is between the reader of a process and one session's sink, so that a
@@ -22,7 +23,7 @@ type queue struct {
 	mu        sync.Mutex
 	items     []engine.Update
 	bytes     int
-	put, done uint64        // updates that came, that the sink took
+	put, done uint64        // updates that came, that the sink took or that were dropped
 	room      chan struct{} // closed when there is room; nil while there is
 	moved     chan struct{} // closed and replaced when done moves
 	bell      chan struct{}
@@ -46,18 +47,23 @@ func (q *queue) add(u engine.Update) {
 	if q.closed {
 		return
 	}
-	q.bytes += u.Bytes
-	if q.bytes > queueBytes {
-		q.room = make(chan struct{})
-	}
 	if n := len(q.items); n > 0 && joined(&q.items[n-1], &u) {
+		q.fill(u.Bytes)
 		return
 	}
+	q.fill(u.Bytes + updateSize)
 	q.items = append(q.items, u)
 	q.put++
 	select {
 	case q.bell <- struct{}{}:
 	default:
+	}
+}
+
+// fill counts what waits; whoever comes when it is too much waits, too.
+func (q *queue) fill(bytes int) {
+	if q.bytes += bytes; q.bytes > queueBytes {
+		q.room = make(chan struct{})
 	}
 }
 
@@ -106,11 +112,17 @@ func (q *queue) run(ctx context.Context) {
 	}
 }
 
+// took notes that an update waits no more.
 func (q *queue) took(u *engine.Update) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.done++
-	q.bytes -= u.Bytes
+	q.bytes -= u.Bytes + updateSize
+	q.advance(1)
+}
+
+// advance counts updates as done and wakes whoever waits for that.
+func (q *queue) advance(n int) {
+	q.done += uint64(n)
 	if q.room != nil && q.bytes <= queueBytes {
 		close(q.room)
 		q.room = nil
@@ -136,19 +148,16 @@ func (q *queue) flush(ctx context.Context) {
 	q.mu.Unlock()
 }
 
-// drop forgets what the sink has not taken.
+// drop forgets what the sink has not taken; nobody waits for it.
 func (q *queue) drop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i := range q.items {
-		q.bytes -= q.items[i].Bytes
+		q.bytes -= q.items[i].Bytes + updateSize
 	}
-	q.put -= uint64(len(q.items))
+	n := len(q.items)
 	q.items = nil
-	if q.room != nil {
-		close(q.room)
-		q.room = nil
-	}
+	q.advance(n)
 }
 
 // close lets go of whoever waits; nothing is taken any more.
