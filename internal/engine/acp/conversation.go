@@ -54,6 +54,7 @@ type turn struct {
 	id      string // of the agent's session in it
 	judge   *judge.Turn
 	bell    chan struct{} // 1 slot: something changed
+	began   time.Time     // what was read before is not of this prompt
 	sent    bool          // its line is written
 	late    bool          // it was cancelled before that
 	told    bool          // its end was told as a diagnostic while the prompt is open
@@ -104,9 +105,11 @@ func (c *Conversation) receive(h *host, at time.Time, m *wire.Message, size int)
 	}
 	genuine := false
 	for _, t := range c.turns {
-		genuine = t.judge.Agent(at, m) == judge.Genuine || genuine
+		if !at.Before(t.began) {
+			genuine = t.judge.Agent(at, m) == judge.Genuine || genuine
+		}
 	}
-	t := c.current()
+	t := c.current(at)
 	bodies := c.translate(h, t, m, at)
 	var updates []engine.Update
 	if t != nil {
@@ -138,9 +141,10 @@ func (c *Conversation) receive(h *host, at time.Time, m *wire.Message, size int)
 	}
 }
 
-// current is the prompt whose updates come now: the newest.
-func (c *Conversation) current() *turn {
-	if n := len(c.turns); n > 0 {
+// current is the prompt that an update read at a time is of: the newest, unless
+// it was asked since.
+func (c *Conversation) current(at time.Time) *turn {
+	if n := len(c.turns); n > 0 && !at.Before(c.turns[n-1].began) {
 		return c.turns[n-1]
 	}
 	return nil

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -84,11 +85,10 @@ func (c *Conversation) ready(ctx context.Context, t *turn) ([]wire.Block, error)
 	return c.blocks(ctx, t.h, t.p)
 }
 
-// begin makes the prompt the current one. Its judge comes with its line. The
-// lock is held.
+// begin makes the prompt the current one. The lock is held.
 func (c *Conversation) begin(t *turn) {
-	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace, Before: c.counted}, c.e.agent.Type, t.id, nil, c.e.opt.Now())
 	t.cost = c.used.Cost
+	c.window(t, nil)
 	c.turns = append(c.turns, t)
 }
 
@@ -98,7 +98,13 @@ func (c *Conversation) opened(t *turn, n int64, line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.witness(line, t)
-	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace, Before: c.counted}, c.e.agent.Type, t.id, idOf(n), c.e.opt.Now())
+	c.window(t, idOf(n))
+}
+
+// window begins what counts for a prompt.
+func (c *Conversation) window(t *turn, request json.RawMessage) {
+	t.began = c.e.opt.Now()
+	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace, Before: c.counted}, c.e.agent.Type, t.id, request, t.began)
 }
 
 // sent notes that the agent has a prompt, and with it what it had to be told of
