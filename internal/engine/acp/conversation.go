@@ -232,7 +232,9 @@ func (c *Conversation) Info() engine.Info {
 	defer c.mu.Unlock()
 	info := engine.Info{EngineSession: c.id, ModelConfirmed: c.said, Diagnostics: "unsupported", Idle: c.e.opt.Idle}
 	if c.h != nil {
-		info.PID = c.h.p.PID()
+		if c.h.alive() { // else the number may be somebody else's
+			info.PID = c.h.p.PID()
+		}
 		if c.h.diagnostics {
 			info.Diagnostics = "supported"
 		}

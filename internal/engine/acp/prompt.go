@@ -133,7 +133,7 @@ func (c *Conversation) end(t *turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turns = slices.DeleteFunc(c.turns, func(o *turn) bool { return o == t })
-	c.last = t
+	c.last, t.p.Parts = t, nil // what was attached may be large
 	if v := t.judge.Verdict(); c.e.agent.SessionUsage && v.HasUsage {
 		c.counted = v.Usage
 	}

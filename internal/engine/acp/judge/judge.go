@@ -16,6 +16,7 @@ package judge
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"rouse/internal/diagnostics"
@@ -131,7 +132,7 @@ func (t *Turn) chunk(u *wire.Update) {
 		switch kind := kindOf(u.Content.Text); kind {
 		case blank, banner:
 		case failure:
-			t.failureText = bounded(u.Content.Text)
+			t.failureText = strings.Clone(bounded(u.Content.Text)) // the whole may be large
 			fallthrough
 		default:
 			t.lastText = kind
