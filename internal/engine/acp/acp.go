@@ -88,6 +88,8 @@ type Engine struct {
 	agent Agent
 	opt   Options
 
+	starting chan struct{} // 1 slot: held by who starts the shared process
+
 	mu     sync.Mutex
 	shared *host // the process of a shared agent; nil when none runs
 }
@@ -95,7 +97,9 @@ type Engine struct {
 var _ engine.Engine = (*Engine)(nil)
 
 // New makes the engine of an agent. Nothing is started before Open.
-func New(agent Agent, opt Options) *Engine { return &Engine{agent: agent, opt: opt.orDefault()} }
+func New(agent Agent, opt Options) *Engine {
+	return &Engine{agent: agent, opt: opt.orDefault(), starting: make(chan struct{}, 1)}
+}
 
 // Open starts the agent and opens or resumes a session in it. An error is a
 // *engine.LaunchError: what failed, in words for a person.
@@ -128,18 +132,35 @@ func (e *Engine) attach(ctx context.Context, spec *engine.Spec) (*host, error) {
 	if !e.agent.Shared {
 		return e.start(ctx, spec.Directory, spec.Env)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock() // one start at a time; who comes meanwhile waits for it
-	if e.shared != nil && e.shared.usable() {
-		e.shared.users++
-		return e.shared, nil
+	select { // one start at a time; who comes meanwhile waits for it
+	case e.starting <- struct{}{}:
+		defer func() { <-e.starting }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if h := e.running(); h != nil {
+		return h, nil
 	}
 	h, err := e.start(ctx, "", nil)
-	if err == nil {
-		h.users = 1
-		e.shared = h
+	if err != nil {
+		return nil, err
 	}
-	return h, err
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h.users = 1
+	e.shared = h
+	return h, nil
+}
+
+// running is the shared process with one more user; nil when none can be used.
+func (e *Engine) running() *host {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.shared == nil || !e.shared.usable() {
+		return nil
+	}
+	e.shared.users++
+	return e.shared
 }
 
 // detach gives a process back; the last user's end is its end.

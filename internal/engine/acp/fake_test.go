@@ -39,7 +39,6 @@ type fake struct {
 	waiting  map[string]chan string
 	asked    int
 	opened   int
-	reading  sync.Mutex // held by a deed that makes it deaf for its input
 }
 
 type fakeMessage struct {
@@ -84,18 +83,18 @@ func (f *fake) serve() {
 	case f.is("mute"):
 		<-time.After(time.Hour)
 	}
+	deaf := false // from the prompt on that says so
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 64<<20)
-	for in.Scan() {
+	for !deaf && in.Scan() {
 		var m fakeMessage
 		if json.Unmarshal(in.Bytes(), &m) != nil {
 			continue
 		}
 		f.handle(m)
-		f.reading.Lock()
-		f.reading.Unlock()
+		deaf = len(m.Params.Prompt) > 0 && strings.HasPrefix(m.Params.Prompt[0].Text, "deaf")
 	}
-	if f.is("stays") {
+	if f.is("stays") || deaf {
 		<-time.After(time.Hour)
 	}
 }
@@ -261,8 +260,6 @@ func (f *fake) play(m fakeMessage, cancel chan struct{}) {
 			stop = "cancelled"
 		case "raw":
 			f.write(strings.ReplaceAll(arg, "SESSION", session))
-		case "deaf":
-			f.reading.Lock()
 		case "requests":
 			for i := range n {
 				f.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":"r%d","method":"terminal/create","params":null}`, i))

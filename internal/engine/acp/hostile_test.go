@@ -1,6 +1,8 @@
 package acp
 
 import (
+	"context"
+	"errors"
 	"io"
 	"os"
 	"runtime"
@@ -10,6 +12,7 @@ import (
 
 	"rouse"
 	"rouse/internal/engine"
+	"rouse/internal/engine/acp/wire"
 	"rouse/internal/engine/enginetest"
 )
 
@@ -78,10 +81,8 @@ func TestDoesNotRead(t *testing.T) {
 			b := newBed(t, "plain", func(a *Agent, _ *Options) { a.Shared = shared })
 			c := b.open(t)
 			c.h.conn.patience = 100 * time.Millisecond
-			for g, text := range []string{"deaf say=zero", "say=one"} { // the second is read already
-				if out := asking(t, c, deeds(uint64(g), text)); out.State != rouse.TurnCompleted {
-					t.Fatalf("%+v", out)
-				}
+			if out := asking(t, c, deeds(1, "deaf say=one")); out.State != rouse.TurnCompleted {
+				t.Fatalf("%+v", out)
 			}
 			pid := c.Info().PID
 			out := asking(t, c, deeds(2, "say="+strings.Repeat("x", 1<<20)))
@@ -162,11 +163,10 @@ func TestAnswerThenExit(t *testing.T) {
 	b := newBed(t, "plain")
 	c := b.open(t)
 	for g := range uint64(5) {
-		h := c.h
 		if out := asking(t, c, deeds(g+1, "burst=500 exit")); out.State != rouse.TurnCompleted {
 			t.Fatalf("%d: %+v %+v", g+1, out, out.Failure)
 		}
-		for h.conn.usable() { // its output has ended; that it is gone is noticed later
+		for h := c.h; h.conn.usable(); { // its output has ended; that it is gone is noticed later
 			runtime.Gosched()
 		}
 	}
@@ -234,4 +234,79 @@ func TestQueueIsBounded(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("it takes whatever comes")
 	}
+}
+
+// TestReadBefore: what was read before a prompt and dealt with after is not of
+// it.
+func TestReadBefore(t *testing.T) {
+	b := newBed(t, "plain")
+	c := b.open(t)
+	x := &turn{p: deeds(1, ""), h: c.h, id: c.id, bell: make(chan struct{}, 1)}
+	c.mu.Lock()
+	c.begin(x)
+	c.mu.Unlock()
+	for i, text := range []string{"late ", "own"} {
+		m, err := wire.Parse([]byte(`{"method":"session/update","params":{"sessionId":"` + c.id + `","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + text + `"}}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.receive(c.h, x.began.Add(time.Duration(i-1)*time.Millisecond), m, 100)
+	}
+	c.q.flush(t.Context())
+	if got, v := b.sink.Text(1), x.judge.Verdict(); got != "own" || v.Genuine != 1 {
+		t.Errorf("%q, %+v", got, v)
+	}
+	c.end(x)
+}
+
+// TestEndedIsForgotten: a conversation that waits for its next prompt does not
+// keep the last one.
+func TestEndedIsForgotten(t *testing.T) {
+	b := newBed(t, "plain")
+	c := b.open(t)
+	asking(t, c, deeds(1, "say=one"))
+	if c.last == nil || len(c.last.p.Parts) > 0 {
+		t.Errorf("it keeps %+v", c.last)
+	}
+	pid := c.Info().PID
+	asking(t, c, deeds(2, "kill"))
+	if now := c.Info().PID; now != 0 {
+		t.Errorf("process %d is gone, and it says %d", pid, now)
+	}
+}
+
+// TestSharedStart: who waits for another's start of the shared process does not
+// wait longer than it wants, and a start that fails is the failure of its
+// caller alone.
+func TestSharedStart(t *testing.T) {
+	b := newBed(t, "slow", func(a *Agent, _ *Options) { a.Shared = true })
+	first := make(chan error, 1)
+	cancelled, cancel := contextWithCause(t)
+	go func() {
+		_, err := b.e.OpenConversation(cancelled, b.spec, b.sink)
+		first <- err
+	}()
+	for len(b.e.starting) == 0 {
+		runtime.Gosched()
+	}
+	impatient, give := contextWithCause(t)
+	give(errNotNow)
+	if _, err := b.e.OpenConversation(impatient, b.spec, b.sink); !errors.Is(err, errNotNow) {
+		t.Errorf("%v", err)
+	}
+	cancel(errNotNow)
+	if err := <-first; err == nil {
+		t.Error("it was opened")
+	}
+	if out := asking(t, b.open(t), deeds(1, "say=one")); out.State != rouse.TurnCompleted {
+		t.Errorf("%+v", out)
+	}
+}
+
+var errNotNow = errors.New("not now")
+
+func contextWithCause(t *testing.T) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { cancel(nil) })
+	return ctx, cancel
 }
