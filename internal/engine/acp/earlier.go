@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"rouse"
@@ -13,69 +14,85 @@ import (
 const (
 	earlierMessages = 200
 	earlierBytes    = 48 << 10 // the newest of it
-	notesLooked     = 32       // newest messages among which notes are looked for
+	missedLooked    = 32       // newest messages among which those are looked for that it does not know
 )
 
-// before is what the agent has to know and does not: notes that were stored
-// without a turn since the last one, and, where it starts without memory of the
-// session, what its record says. People are told, too.
+// before is what the agent has to know and does not: what was said since its
+// own last turn, and, where it starts without memory of the session, what the
+// session's record says. People are told of that.
 func (c *Conversation) before(ctx context.Context, p rouse.Prompt) (out []wire.Block) {
 	c.mu.Lock()
 	lost := c.lost // until it was told
 	c.mu.Unlock()
 	if lost == "" {
-		for _, text := range c.notes(ctx, p) {
-			out = append(out, wire.TextBlock(text))
-		}
-		return out
+		return c.missed(ctx, p)
 	}
 	text := "You are in a new session of your own: " + lost + "."
-	if record := c.record(ctx, p); record != "" {
-		text += " This is the record of the conversation so far, without what tools put out:\n\n<record>\n" + record + "</record>\n\n"
+	if record := recordOf(c.entriesBefore(ctx, p, earlierMessages)); record != "" {
+		text += " This is the record of the conversation so far, without what tools put out:\n\n" + record
 	}
-	text += " The files are as they were left; look at them before you go on."
+	text += filesAreLeft
 	c.q.add(engine.Update{Generation: p.Generation, At: c.e.opt.Now(), Body: engine.Text{
 		Text: "⚠️ " + c.e.agent.Title + " starts without memory of the earlier turns of this session. It was given their record as text.\n\n"}})
 	return []wire.Block{wire.TextBlock(text)}
 }
 
-// notes are the texts of the messages directly before a prompt that started no
-// turn.
-func (c *Conversation) notes(ctx context.Context, p rouse.Prompt) (texts []string) {
-	entries, err := c.e.opt.Messages(ctx, p.SessionID, notesLooked)
-	if err != nil {
-		c.e.opt.Log.Warn("acp.notes", "agent", c.e.agent.Name, "err", err)
-		return nil
-	}
-	found := false
-	for i := len(entries) - 1; i >= 0; i-- {
-		m := &entries[i].Message
-		switch {
-		case m.ID == p.MessageID:
-			found = true
-		case !found:
-		case m.Role != rouse.User || m.TurnID != "":
-			return texts
-		default:
-			texts = append([]string{textOf(entries[i].Parts)}, texts...)
+const filesAreLeft = " The files are as they were left; look at them before you go on."
+
+// missed is what was stored since the agent's own last turn: notes as they
+// are, and, where another agent had turns meanwhile, the record of it all.
+func (c *Conversation) missed(ctx context.Context, p rouse.Prompt) (out []wire.Block) {
+	since, others := c.sinceOwn(c.entriesBefore(ctx, p, missedLooked))
+	if !others {
+		for i := range since {
+			out = append(out, wire.TextBlock(textOf(since[i].Parts)))
 		}
+		return out
 	}
-	return texts
+	since, _ = c.sinceOwn(c.entriesBefore(ctx, p, earlierMessages))
+	return []wire.Block{wire.TextBlock("Another agent had turns in this session since your last one. This is the record of them, without what tools put out:\n\n" +
+		recordOf(since) + filesAreLeft)}
 }
 
-// record is what was said before a prompt, the newest of it; "" for nothing.
-func (c *Conversation) record(ctx context.Context, p rouse.Prompt) string {
-	entries, err := c.e.opt.Messages(ctx, p.SessionID, earlierMessages)
-	if err != nil {
-		c.e.opt.Log.Warn("acp.record", "agent", c.e.agent.Name, "err", err)
-		return ""
-	}
-	var said []string
-	for i := range entries {
-		m := &entries[i].Message
-		if m.ID == p.MessageID {
+// sinceOwn is what stands behind the last message that the agent knows, and
+// whether another agent had a part in it.
+func (c *Conversation) sinceOwn(entries []rouse.Entry) (since []rouse.Entry, others bool) {
+	from := len(entries)
+	for ; from > 0; from-- {
+		m := &entries[from-1].Message
+		if m.Role == rouse.User && m.TurnID == "" {
+			continue // a note
+		}
+		if !c.others(m) {
 			break
 		}
+		others = true
+	}
+	return entries[from:], others
+}
+
+// others reports that a message is of a turn that another agent had.
+func (c *Conversation) others(m *rouse.Message) bool {
+	return m.Model.Provider != "" && m.Model.Provider != rouse.AgentProvider+c.e.agent.Name
+}
+
+// entriesBefore are the newest messages before a prompt, oldest first.
+func (c *Conversation) entriesBefore(ctx context.Context, p rouse.Prompt, limit int) []rouse.Entry {
+	entries, err := c.e.opt.Messages(ctx, p.SessionID, limit)
+	if err != nil {
+		c.e.opt.Log.Warn("acp.earlier", "agent", c.e.agent.Name, "err", err)
+		return nil
+	}
+	if i := slices.IndexFunc(entries, func(e rouse.Entry) bool { return e.Message.ID == p.MessageID }); i >= 0 {
+		return entries[:i]
+	}
+	return nil
+}
+
+// recordOf is what messages say, the newest of it; "" for nothing.
+func recordOf(entries []rouse.Entry) string {
+	var said []string
+	for i := range entries {
 		text := textOf(entries[i].Parts)
 		for j := range entries[i].Parts {
 			if t := entries[i].Parts[j].Tool; t != nil {
@@ -83,16 +100,22 @@ func (c *Conversation) record(ctx context.Context, p rouse.Prompt) string {
 			}
 		}
 		if text = strings.TrimSpace(text); text != "" {
-			said = append(said, string(m.Role)+": "+text+"\n\n")
+			said = append(said, string(entries[i].Message.Role)+": "+text+"\n\n")
 		}
 	}
-	size := 0
-	for i := len(said) - 1; i >= 0; i-- {
-		if size += len(said[i]); size > earlierBytes {
-			return "(what came before is left out)\n\n" + strings.Join(said[i+1:], "")
-		}
+	if len(said) == 0 {
+		return ""
 	}
-	return strings.Join(said, "")
+	size, from := 0, len(said)
+	for from > 0 && size+len(said[from-1]) <= earlierBytes {
+		from--
+		size += len(said[from])
+	}
+	cut := ""
+	if from > 0 {
+		cut = "(what came before is left out)\n\n"
+	}
+	return "<record>\n" + cut + strings.Join(said[from:], "") + "</record>\n\n"
 }
 
 // textOf is the text of a message that the conversation rests on.

@@ -71,3 +71,35 @@ func TestNotesAreGiven(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestOthersTurnsAreGiven: an agent that comes back after another one had turns
+// is given the record of them, once, and of nothing that it knows.
+func TestOthersTurnsAreGiven(t *testing.T) {
+	by := func(provider string, e rouse.Entry) rouse.Entry {
+		e.Message.Model = rouse.ModelRef{Provider: provider, Model: "m"}
+		return e
+	}
+	b := newBed(t, "plain", stored(
+		by("acp:fake", said(rouse.User, "msg_1", "trn_1", "mine")), by("acp:fake", said(rouse.Assistant, "msg_2", "trn_1", "known")),
+		by("acp:fake", said(rouse.User, "msg_3", "", "a note")),
+		by("openai", said(rouse.User, "msg_4", "trn_2", "theirs")), by("openai", said(rouse.Assistant, "msg_5", "trn_2", "painted it red")),
+		by("acp:fake", said(rouse.User, "msg_6", "", "another note")), by("acp:fake", said(rouse.User, "msg_7", "trn_3", "seen"))))
+	b.spec.Resume, b.spec.Session.Messages = "ses_earlier", 7
+	c := b.open(t)
+	p := deeds(3, "seen")
+	p.MessageID = "msg_7"
+	if out := asking(t, c, p); out.State != rouse.TurnCompleted {
+		t.Fatalf("%+v", out)
+	}
+	got := b.sink.Text(3)
+	for _, want := range []string{"blocks=2", "Another agent", "user: a note\n\nuser: theirs\n\nassistant: painted it red\n\nuser: another note"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	for _, not := range []string{"mine", "known", "seen"} {
+		if strings.Contains(got, not+"\n") {
+			t.Errorf("%q is in %q", not, got)
+		}
+	}
+}
