@@ -18,8 +18,19 @@ import (
 )
 
 // marker is the variable that every process of one Run inherits, so that those
-// that left the group are still found.
+// that left the group are still found. It holds a word for each Rouse program
+// that the process descends from, so that who starts a Rouse program that starts
+// others (a recorder before an agent) still finds all.
 const marker = "ROUSE_PROC"
+
+// newMark is a mark of its own, and the environment entry that carries it.
+func newMark() (mark, entry string) {
+	mark = rand.Text()
+	if outer := os.Getenv(marker); outer != "" {
+		return marker + "=" + mark, marker + "=" + outer + " " + mark
+	}
+	return marker + "=" + mark, marker + "=" + mark
+}
 
 // Durations of a run.
 const (
@@ -77,11 +88,11 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	if len(argv) == 0 {
 		return Result{}, rouse.Errorf(rouse.Invalid, "proc: run", "there is no command to run")
 	}
-	mark := marker + "=" + rand.Text()
+	mark, entry := newMark()
 	out := &output{max: c.MaxOutput}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = c.Dir
-	cmd.Env = append(environ(), append(c.Env, mark)...)
+	cmd.Env = append(environ(), append(c.Env, entry)...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = drainWait
 	ownGroup(cmd)

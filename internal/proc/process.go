@@ -2,7 +2,6 @@ package proc
 
 import (
 	"context"
-	"crypto/rand"
 	"os"
 	"os/exec"
 	"strconv"
@@ -60,10 +59,10 @@ func Start(c Command) (*Process, error) {
 	if err != nil {
 		return nil, &rouse.Error{Kind: rouse.Unavailable, Op: "proc: start", Msg: "there are too many open files", Err: err}
 	}
-	mark := marker + "=" + rand.Text()
+	mark, entry := newMark()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = c.Dir
-	cmd.Env = append(environ(), append(c.Env, mark)...)
+	cmd.Env = append(environ(), append(c.Env, entry)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	ownGroup(cmd)
 	err = cmd.Start()
@@ -116,9 +115,14 @@ func (p *Process) wait() {
 	default:
 	}
 	close(p.run.done)
-	signalMarked(p.run.mark, 0, syscall.SIGKILL)
+	// One that is killed while it forks leaves a child that the look before did
+	// not see; a bound, as what hangs in the kernel never goes.
+	for looks := 0; looks < mostLooks && signalMarked(p.run.mark, 0, syscall.SIGKILL) > 0; looks++ {
+	}
 	close(p.ended)
 }
+
+const mostLooks = 100 // at all processes, after one ended
 
 // Find gives the path of a program on the PATH; "" when there is none.
 func Find(name string) string {

@@ -166,3 +166,31 @@ func TestProcessDoesNotRead(t *testing.T) {
 		t.Error("a megabyte was taken by nobody")
 	}
 }
+
+// TestMarksAreInherited: what a Rouse program starts that was itself started by
+// one carries both marks.
+func TestMarksAreInherited(t *testing.T) {
+	t.Setenv(marker, "outer")
+	p, err := Start(Command{Shell: "setsid sleep 1000 & echo $" + marker + "; wait"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	line, err := bufio.NewReader(p.Stdout).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "outer ") || len(strings.Fields(line)) != 2 {
+		t.Fatalf("%q %v", line, err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); signalMarked(marker+"=outer", 0, 0) != 2; { // the child may be between fork and exec
+		if time.Now().After(deadline) {
+			t.Fatalf("the outer mark finds %d processes", signalMarked(marker+"=outer", 0, 0))
+		}
+		<-time.After(time.Millisecond)
+	}
+	if n := signalMarked(p.run.mark, 0, 0); n != 2 {
+		t.Errorf("the own mark finds %d processes", n)
+	}
+	p.Kill(t.Context())
+	if n := signalMarked(marker+"=outer", 0, 0); n != 0 {
+		t.Errorf("%d are left", n)
+	}
+}

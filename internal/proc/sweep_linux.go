@@ -3,6 +3,7 @@ package proc
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,8 +35,8 @@ func signalMarked(entry string, group int, s syscall.Signal) int {
 	return n
 }
 
-// marked reports that a process has entry in its environment. A zombie has
-// none.
+// marked reports that a process has entry in its environment, of a mark: that
+// its mark is among those that it carries. A zombie has none.
 func marked(pid, entry string) bool {
 	env, err := os.ReadFile("/proc/" + pid + "/environ")
 	if err != nil {
@@ -43,6 +44,10 @@ func marked(pid, entry string) bool {
 	}
 	for kv := range bytes.SplitSeq(env, []byte{0}) {
 		if string(kv) == entry {
+			return true
+		}
+		if words, ok := strings.CutPrefix(string(kv), marker+"="); ok && strings.HasPrefix(entry, marker+"=") &&
+			slices.Contains(strings.Fields(words), entry[len(marker)+1:]) {
 			return true
 		}
 	}
