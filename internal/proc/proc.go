@@ -205,8 +205,18 @@ func (r *run) kill(ctx context.Context) {
 	default:
 		signalGroup(group, syscall.SIGKILL)
 	}
-	signalMarked(r.mark, group, syscall.SIGKILL)
+	endMarked(r.mark, group)
 	<-r.done
+}
+
+const mostLooks = 100 // at all processes, for what is left of one
+
+// endMarked kills what is left of a run until nothing is: what was killed takes
+// a moment to go, and if it forked meanwhile its child was not seen. It is
+// bounded, as what hangs in the kernel never goes.
+func endMarked(mark string, group int) {
+	for looks := 0; looks < mostLooks && signalMarked(mark, group, syscall.SIGKILL) > 0; looks++ {
+	}
 }
 
 // Sweep ends every process whose environment holds entry ("NAME=value"), with

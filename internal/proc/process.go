@@ -115,14 +115,9 @@ func (p *Process) wait() {
 	default:
 	}
 	close(p.run.done)
-	// One that is killed while it forks leaves a child that the look before did
-	// not see; a bound, as what hangs in the kernel never goes.
-	for looks := 0; looks < mostLooks && signalMarked(p.run.mark, 0, syscall.SIGKILL) > 0; looks++ {
-	}
+	endMarked(p.run.mark, 0)
 	close(p.ended)
 }
-
-const mostLooks = 100 // at all processes, after one ended
 
 // Find gives the path of a program on the PATH; "" when there is none.
 func Find(name string) string {
