@@ -163,6 +163,15 @@ func (e *Engine) running() *host {
 	return e.shared
 }
 
+// retire lets a shared process serve only those who have it.
+func (e *Engine) retire(h *host) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.shared == h {
+		e.shared = nil
+	}
+}
+
 // detach gives a process back; the last user's end is its end.
 func (e *Engine) detach(h *host) {
 	if e.agent.Shared {

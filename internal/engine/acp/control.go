@@ -48,8 +48,8 @@ func (c *Conversation) Cancel(context.Context) error {
 	return c.write(h, wire.Cancel(id))
 }
 
-// Stop ends the prompt by ending the agent's process. In a shared process that
-// ends the turns of the other sessions too: they are told.
+// Stop ends the prompt by ending the agent's process; in a shared process where
+// other sessions work, by giving up the session.
 func (c *Conversation) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	h, open := c.h, len(c.turns) > 0
@@ -60,9 +60,33 @@ func (c *Conversation) Stop(ctx context.Context) error {
 	c.endShell()
 	c.mu.Unlock()
 	if h != nil && open {
-		h.kill(ctx)
+		c.force(ctx, h)
 	}
 	return nil
+}
+
+// force ends what the agent does for the conversation.
+func (c *Conversation) force(ctx context.Context, h *host) {
+	if !h.othersWork(c) {
+		h.kill(ctx)
+		return
+	}
+	c.mu.Lock()
+	given := c.h == h
+	if given {
+		c.h, c.id, c.spec.Resume = nil, "", ""
+		c.lost = "the one before did not end its work when it was told to, and was given up"
+		clear(c.asks)
+		for _, t := range c.turns {
+			t.ended = true
+			t.ring()
+		}
+	}
+	c.mu.Unlock()
+	if given {
+		c.e.retire(h)
+		c.leave(h)
+	}
 }
 
 // endShell ends a command of a person's own.

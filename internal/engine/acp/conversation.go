@@ -169,7 +169,9 @@ func (c *Conversation) answered(t *turn, at time.Time, m *wire.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, other := range c.turns {
-		other.judge.Agent(at, m)
+		if other.h == t.h { // another process numbers its requests anew
+			other.judge.Agent(at, m)
+		}
 	}
 	t.ended, t.answer = true, m
 	t.ring()

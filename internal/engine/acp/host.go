@@ -206,6 +206,14 @@ func (h *host) forget(c *Conversation) {
 	maps.DeleteFunc(h.convs, func(_ string, other *Conversation) bool { return other == c })
 }
 
+// othersWork reports that a session of another conversation has an open prompt.
+func (h *host) othersWork(c *Conversation) bool {
+	h.mu.Lock()
+	convs := slices.Collect(maps.Values(h.convs))
+	h.mu.Unlock()
+	return slices.ContainsFunc(convs, func(other *Conversation) bool { return other != c && other.prompts() > 0 })
+}
+
 func (h *host) alive() bool {
 	select {
 	case <-h.p.Ended():

@@ -88,17 +88,12 @@ func (c *Conversation) launchFailed(h *host, err error) error {
 // said.
 func (c *Conversation) openSession(ctx context.Context, h *host) (id string, s wire.Session, err error) {
 	c.mu.Lock()
-	resume := c.id
-	c.mu.Unlock()
-	if resume == "" {
-		resume = c.spec.Resume
-	}
-	caps := h.hello.Capabilities
-	if resume == "" && c.spec.Session.Messages > 1 {
-		c.mu.Lock()
+	resume := orElse(c.id, c.spec.Resume)
+	if resume == "" && c.lost == "" && c.spec.Session.Messages > 1 {
 		c.lost = "its earlier turns were held without you, in another session or with another agent, or were undone"
-		c.mu.Unlock()
 	}
+	c.mu.Unlock()
+	caps := h.hello.Capabilities
 	if resume != "" {
 		reason := "you cannot resume sessions"
 		if bool(caps.Session.Resume) || caps.LoadSession {

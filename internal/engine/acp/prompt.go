@@ -176,7 +176,7 @@ func (c *Conversation) await(ctx context.Context, t *turn) {
 			c.mu.Lock()
 			t.stopped = true
 			c.mu.Unlock()
-			t.h.kill(context.WithoutCancel(ctx))
+			c.force(context.WithoutCancel(ctx), t.h)
 		}
 	}
 }

@@ -150,46 +150,74 @@ func TestModelSelection(t *testing.T) {
 	}
 }
 
-// TestSharedProcess: two sessions in one process; force on one ends the other's
-// turn as what it is, and both go on afterwards.
+// TestSharedProcess: two sessions in one process; force on one gives that one
+// up and leaves the other at work, which is then alone and ends with the
+// process. Both go on afterwards, in a fresh one.
 func TestSharedProcess(t *testing.T) {
 	b := newBed(t, "deaf", func(a *Agent, _ *Options) { a.Shared = true })
 	one := b.open(t)
 	other := &bed{e: b.e, spec: b.spec, sink: enginetest.NewRecorder()}
 	two := other.open(t)
-	if one.Info().PID != two.Info().PID || one.Info().EngineSession == two.Info().EngineSession {
-		t.Fatalf("%+v %+v", one.Info(), two.Info())
+	old := one.Info()
+	if old.PID != two.Info().PID || old.EngineSession == two.Info().EngineSession {
+		t.Fatalf("%+v %+v", old, two.Info())
 	}
-	ends := make(chan engine.Outcome, 2)
-	go func() { ends <- one.Prompt(t.Context(), deeds(1, "say=a hang")) }()
-	b.sink.Await(t, "text", func(u engine.Update) bool { _, ok := u.Body.(engine.Text); return ok })
-	go func() { ends <- two.Prompt(t.Context(), deeds(1, "say=b hang")) }()
-	other.sink.Await(t, "text", func(u engine.Update) bool { _, ok := u.Body.(engine.Text); return ok })
+	working := func(c *Conversation, sink *enginetest.Recorder) <-chan engine.Outcome {
+		end := make(chan engine.Outcome, 1)
+		go func() { end <- c.Prompt(t.Context(), deeds(1, "say=a hang")) }()
+		sink.Await(t, "text", func(u engine.Update) bool { _, ok := u.Body.(engine.Text); return ok })
+		return end
+	}
+	first, second := working(one, b.sink), working(two, other.sink)
 	if err := one.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got := map[rouse.TurnState]bool{}
-	for range 2 {
-		select {
-		case out := <-ends:
-			got[out.State] = true
-			if out.State == rouse.TurnFailed && out.Failure.Code != rouse.CodeExited {
-				t.Errorf("%+v", out.Failure)
-			}
-		case <-time.After(20 * time.Second):
-			t.Fatal("a prompt did not end")
+	if out := <-first; out.State != rouse.TurnCancelled {
+		t.Errorf("%+v", out)
+	}
+	if out := asking(t, one, deeds(2, "seen")); out.State != rouse.TurnCompleted || !strings.Contains(b.sink.Text(2), "was given up") {
+		t.Errorf("%+v %+v %q", out, out.Failure, b.sink.Text(2))
+	}
+	if now := one.Info(); now.PID == old.PID || now.EngineSession == old.EngineSession {
+		t.Errorf("%+v, was %+v", now, old)
+	}
+	select {
+	case out := <-second:
+		t.Fatalf("its sibling ended: %+v", out)
+	default:
+	}
+	if err := two.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if out := <-second; out.State != rouse.TurnCancelled {
+		t.Errorf("%+v", out)
+	}
+	if out := asking(t, two, deeds(2, "say=again")); out.State != rouse.TurnCompleted {
+		t.Errorf("%+v %+v", out, out.Failure)
+	}
+	if one.Info().PID != two.Info().PID {
+		t.Error("they have a process each now")
+	}
+}
+
+// TestSharedProcessDies: the turns of all its sessions end as what they are.
+func TestSharedProcessDies(t *testing.T) {
+	b := newBed(t, "plain", func(a *Agent, _ *Options) { a.Shared = true })
+	one := b.open(t)
+	other := &bed{e: b.e, spec: b.spec, sink: enginetest.NewRecorder()}
+	two := other.open(t)
+	end := make(chan engine.Outcome, 1)
+	go func() { end <- two.Prompt(t.Context(), deeds(1, "say=b hang")) }()
+	other.sink.Await(t, "text", func(u engine.Update) bool { _, ok := u.Body.(engine.Text); return ok })
+	for _, out := range []engine.Outcome{asking(t, one, deeds(1, "kill")), <-end} {
+		if out.State != rouse.TurnFailed || out.Failure.Code != rouse.CodeExited || !strings.Contains(out.Failure.Message, "signal: killed") {
+			t.Errorf("%+v %+v", out, out.Failure)
 		}
 	}
-	if !got[rouse.TurnCancelled] || !got[rouse.TurnFailed] {
-		t.Errorf("%v", got)
-	}
-	other.sink.Await(t, "the exit", func(u engine.Update) bool { x, ok := u.Body.(engine.Exit); return ok && x.Killed })
+	other.sink.Await(t, "the exit", func(u engine.Update) bool { _, ok := u.Body.(engine.Exit); return ok })
 	for _, c := range []*Conversation{one, two} {
 		if out := asking(t, c, deeds(2, "say=again")); out.State != rouse.TurnCompleted {
 			t.Errorf("%+v %+v", out, out.Failure)
 		}
-	}
-	if one.Info().PID != two.Info().PID {
-		t.Error("they have a process each now")
 	}
 }
