@@ -12,7 +12,8 @@ import (
 )
 
 // keepResume stores the engine's own id of the session when it is another than
-// before, so that a later conversation can go on in it.
+// before, so that a later conversation can go on in it; none when the engine
+// gave its session up.
 func (ln *lane) keepResume() {
 	a := ln.turn
 	if a == nil || ln.conv == nil {
@@ -21,14 +22,16 @@ func (ln *lane) keepResume() {
 	info := ln.conv.Info()
 	ln.sink.describe(a.turn.Generation, info)
 	name, id := a.session.Engine, info.EngineSession
-	if id == "" || a.session.Resume[name] == id {
+	if a.session.Resume[name] == id {
 		return
 	}
 	resume := maps.Clone(a.session.Resume)
 	if resume == nil {
 		resume = map[string]string{}
 	}
-	resume[name] = id
+	if resume[name] = id; id == "" {
+		delete(resume, name)
+	}
 	a.session.Resume = resume
 	a.pending = append(a.pending, func(tx *store.Tx, s *rouse.Session) error {
 		s.Resume = resume
