@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"rouse"
 	"rouse/internal/engine/acp/wire"
 )
 
@@ -74,19 +73,6 @@ func Find(name string) (Agent, bool) {
 
 // DefaultModel is the model id of a session whose model the agent chooses.
 const DefaultModel = "default"
-
-// ModelOf is the model reference of an agent's sessions: the agent's name in
-// the provider's place, since it is the agent's account that is used, and the
-// model as the agent names it.
-func (a Agent) ModelOf(model string) rouse.ModelRef {
-	if model == "" {
-		model = a.Model
-	}
-	if model == "" {
-		model = DefaultModel
-	}
-	return rouse.ModelRef{Provider: a.Name, Model: model}
-}
 
 // argv is the launch line, with the diagnostic arguments or without.
 func (a Agent) argv(diagnostics bool) []string {

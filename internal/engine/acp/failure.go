@@ -192,3 +192,6 @@ func usageOf(answer *wire.Message) (u rouse.Usage) {
 		CacheRead: tokens.CachedRead, CacheWrite: tokens.CachedWrite}
 	return u
 }
+
+// rawObject is a JSON object's fields.
+type rawObject map[string]json.RawMessage
