@@ -205,6 +205,27 @@ func TestCancelBeforeAsked(t *testing.T) {
 	}
 }
 
+// TestCancelOfAnEarlyAsker: a cancel may come when the agent has the prompt and
+// asks, and its asker has not noticed yet that the line is written.
+func TestCancelOfAnEarlyAsker(t *testing.T) {
+	b := newBed(t, "plain")
+	c := b.open(t)
+	done := make(chan engine.Outcome, 1)
+	go func() { done <- c.Prompt(t.Context(), deeds(1, "ask=x")) }()
+	b.sink.Await(t, "the question", func(u engine.Update) bool { _, ok := u.Body.(engine.PermissionAsked); return ok })
+	c.mu.Lock()
+	x := c.turns[0]
+	x.sent = false
+	c.mu.Unlock()
+	if err := c.Cancel(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.goesOn(t.Context(), x)
+	if out := <-done; out.State != rouse.TurnCancelled {
+		t.Errorf("%+v", out)
+	}
+}
+
 // TestFlushAfterDrop: what was dropped is waited for by nobody.
 func TestFlushAfterDrop(t *testing.T) {
 	q := newQueue(enginetest.NewRecorder())

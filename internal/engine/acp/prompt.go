@@ -37,8 +37,8 @@ func (c *Conversation) Prompt(ctx context.Context, p rouse.Prompt) engine.Outcom
 		}
 		<-t.h.gone // it died between two prompts: exited may have come before begin
 		c.exitedUnseen(t)
-	} else if c.sent(t) {
-		_ = c.write(t.h, wire.Cancel(t.id)) // the lane's ladder has more rungs
+	} else {
+		c.goesOn(ctx, t)
 	}
 	c.await(ctx, t)
 	return c.outcome(ctx, t)
@@ -107,13 +107,16 @@ func (c *Conversation) window(t *turn, request json.RawMessage) {
 	t.judge = judge.New(judge.Params{Grace: c.e.opt.Grace, Before: c.counted}, c.e.agent.Type, t.id, request, t.began)
 }
 
-// sent notes that the agent has a prompt, and with it what it had to be told of
-// earlier turns, and reports that it was cancelled meanwhile.
-func (c *Conversation) sent(t *turn) (cancelled bool) {
+// goesOn notes that the agent has a prompt, and with it what it had to be told
+// of earlier turns, and passes on a cancel that came before that.
+func (c *Conversation) goesOn(ctx context.Context, t *turn) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	t.sent, c.lost = true, ""
-	return t.late
+	late := t.late
+	c.mu.Unlock()
+	if late {
+		_ = c.Cancel(ctx) // refused: the lane's ladder has more rungs
+	}
 }
 
 // exitedUnseen is the exit of a process that ended before the prompt was
