@@ -36,7 +36,7 @@ check: lint unit
 
 race:
 	$(call SECTION,tests with the race detector)
-	$(GO) test -race -short -timeout 20m ./...
+	GORACE=atexit_sleep_ms=0 $(GO) test -race -short -timeout 20m ./...
 
 # A thousand runs of about a hundred steps; SEED=n replays the one that failed.
 sim:

@@ -213,9 +213,9 @@ func LookTree(pid int) (alive bool, rss int64) {
 	return true, rss
 }
 
-const drainPipes = 500 * time.Millisecond // for what a dead process had already written
+const drainPipes = 2 * time.Second // for what a dead process had already written
 
-// Drain waits until a reader of Stdout or Stderr is done, at most half a second
+// Drain waits until a reader of Stdout or Stderr is done, at most two seconds
 // after the process ended: what it had written is read, and a pipe that
 // somebody else still holds is not waited for.
 func (p *Process) Drain(done <-chan struct{}, pipe *os.File) {

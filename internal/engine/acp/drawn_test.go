@@ -2,7 +2,9 @@ package acp
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"rouse/internal/engine"
 	"rouse/internal/engine/acp/wire"
@@ -82,4 +84,30 @@ func TestTodos(t *testing.T) {
 		}
 	}
 	t.Errorf("no plan in %+v", bodies)
+}
+
+// TestOutputIsBounded: an agent that adds to a call's output for hours, or tells
+// all of it again and again, does not grow Rouse, and what is shown stays small.
+func TestOutputIsBounded(t *testing.T) {
+	c := &Conversation{e: New(Agent{}, Options{}), tools: map[string]*toolCall{}}
+	piece := strings.Repeat("é", 2<<10)
+	meta := metadata(map[string]any{"terminal_output_delta": map[string]string{"data": piece}})
+	for range 1000 {
+		for _, b := range c.tool(&wire.Tool{ID: "t", Kind: "execute", Status: "in_progress"}, meta) {
+			if p, ok := b.(engine.ToolProgress); ok && len(p.Metadata) > outputShown+1000 {
+				t.Fatalf("%d bytes are shown", len(p.Metadata))
+			}
+		}
+		if n := len(c.tools["t"].output); n > 2*outputKept {
+			t.Fatalf("%d bytes are kept", n)
+		}
+	}
+	for _, b := range c.tool(&wire.Tool{ID: "t", Status: "completed"}, nil) {
+		if e, ok := b.(engine.ToolEnded); ok && (len(e.Output) > outputKept+100 || !strings.Contains(e.Output, "bytes are left out") || !utf8.ValidString(e.Output)) {
+			t.Errorf("%d bytes at the end: %.50q", len(e.Output), e.Output)
+		}
+	}
+	if call := c.tools["t"]; !call.ended || call.output != "" || call.input != nil {
+		t.Error("an ended call keeps what it had")
+	}
 }

@@ -56,7 +56,7 @@ func (c *Conversation) requestOf(t *turn, w *wire.Tool) rouse.Request {
 	}
 	subject := subjectOf(call)
 	req := rouse.Request{Kind: rouse.ForPermission, SessionID: c.spec.Session.ID, CallID: w.ID, Permission: name,
-		Patterns: []string{subject}, Always: []string{subject}, Metadata: call.metadata()}
+		Patterns: []string{subject}, Always: []string{subject}, Metadata: call.metadata(outputShown)}
 	if t != nil {
 		req.TurnID, req.Generation = t.p.TurnID, t.p.Generation
 	}
@@ -91,7 +91,7 @@ func (a *ask) line(r rouse.Reply) []byte {
 	var kinds []string
 	switch r.Verb {
 	case rouse.ReplyOnce:
-		kinds = []string{"allow_once", "allow_always"}
+		kinds = []string{"allow_once"} // never more than the person said
 	case rouse.ReplyAlways:
 		kinds = []string{"allow_always", "allow_once"}
 	case rouse.ReplyReject:

@@ -2,6 +2,8 @@ package acp
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"rouse"
 	"rouse/internal/engine"
@@ -53,17 +55,33 @@ func (c *Conversation) tool(w *wire.Tool, meta json.RawMessage) []engine.Body {
 	}
 	switch w.Status {
 	case "completed":
-		call.ended = true
-		out = append(out, engine.ToolEnded{CallID: w.ID, Title: call.title, Output: call.output, Metadata: call.metadata()})
+		out = append(out, engine.ToolEnded{CallID: w.ID, Title: call.title, Output: bounded(call.output, outputKept), Metadata: call.metadata(outputKept)})
+		*call = toolCall{ended: true} // a turn may have hundreds
 	case "failed", "cancelled":
-		call.ended = true
-		out = append(out, engine.ToolEnded{CallID: w.ID, Title: call.title, Error: orElse(call.output, "the tool failed"), Metadata: call.metadata()})
+		out = append(out, engine.ToolEnded{CallID: w.ID, Title: call.title, Error: orElse(call.output, "the tool failed"), Metadata: call.metadata(outputKept)})
+		*call = toolCall{ended: true}
 	default:
 		if len(out) == 0 {
-			out = append(out, engine.ToolProgress{CallID: w.ID, Title: call.title, Metadata: call.metadata()})
+			out = append(out, engine.ToolProgress{CallID: w.ID, Title: call.title, Metadata: call.metadata(outputShown)})
 		}
 	}
 	return out
+}
+
+// The bounds of a call's output, in bytes: what is kept, and what is shown
+// while it runs. Agents tell it again with every line, or add to it for hours.
+const (
+	outputKept  = 256 << 10
+	outputShown = 32 << 10
+)
+
+// bounded keeps the first and the last half of a text.
+func bounded(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	head, tail := s[:most/2], s[len(s)-most/2:]
+	return strings.ToValidUTF8(head, "") + fmt.Sprintf("\n… %d bytes are left out …\n", len(s)-most) + strings.ToValidUTF8(tail, "")
 }
 
 // learn takes what is new and says whether the call itself changed, not only
@@ -95,6 +113,9 @@ func (t *toolCall) learn(w *wire.Tool, meta json.RawMessage) (changed bool) {
 	for _, key := range []string{"terminal_output_delta", "terminal_output"} { // codex-acp 2.6, pi-acp 0.0.34
 		t.output += wire.Text(wire.At(meta, key, "data"))
 	}
+	if len(t.output) > 2*outputKept {
+		t.output = bounded(t.output, outputKept)
+	}
 	return changed
 }
 
@@ -102,9 +123,10 @@ func (t *toolCall) started(id string, state rouse.ToolState) engine.ToolStarted 
 	return engine.ToolStarted{CallID: id, Name: t.name, Title: t.title, State: state, Input: t.input}
 }
 
-// metadata is what clients draw beside the input: output so far and diff.
-func (t *toolCall) metadata() json.RawMessage {
-	m := map[string]string{"output": t.output}
+// metadata is what clients draw beside the input: at most so much of the output
+// so far, and the diff.
+func (t *toolCall) metadata(most int) json.RawMessage {
+	m := map[string]string{"output": bounded(t.output, most)}
 	if t.title != "" {
 		m["description"] = t.title
 	}
