@@ -165,3 +165,17 @@ func TestRulesAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestAsksAreBounded: an agent that asks without end is refused beyond what a
+// person could answer.
+func TestAsksAreBounded(t *testing.T) {
+	c := &Conversation{e: New(Agent{}, Options{}), asks: map[string]*ask{}}
+	turn := &turn{}
+	for i := range 2 * asksOpen {
+		r, decided := c.decide(turn, rouse.Request{Permission: "bash", Patterns: []string{"x"}})
+		if want := i >= asksOpen; decided != want || want && r.Verb != rouse.ReplyReject {
+			t.Fatalf("request %d: %+v %v", i, r, decided)
+		}
+		c.asks[strings.Repeat("x", i)] = &ask{}
+	}
+}

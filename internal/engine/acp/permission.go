@@ -10,6 +10,10 @@ import (
 	"rouse/internal/engine/acp/wire"
 )
 
+// asksOpen bounds what a person is asked at once: what an agent asks beyond it
+// is refused.
+const asksOpen = 100
+
 // ask is a permission that the agent waits for.
 type ask struct {
 	rpc     json.RawMessage
@@ -27,12 +31,7 @@ func (c *Conversation) permission(h *host, t *turn, m *wire.Message, at time.Tim
 		out = c.tool(&proposed, nil) // gemini tells a call by nothing else
 	}
 	req := c.requestOf(t, w)
-	reply, decided := rouse.Reply{}, t == nil
-	if decided { // nobody's prompt: nothing may run
-		reply = rouse.Reply{Verb: rouse.ReplyCancelled}
-	} else {
-		reply, decided = byRule(slices.Concat(c.e.opt.Rules(), t.p.Rules), req)
-	}
+	reply, decided := c.decide(t, req)
 	if decided {
 		line := a.line(reply)
 		c.witness(line, nil)
@@ -42,6 +41,17 @@ func (c *Conversation) permission(h *host, t *turn, m *wire.Message, at time.Tim
 	req.ID, req.Asked = rouse.NewID(rouse.PermissionPrefix, at), at
 	c.asks[req.ID] = a
 	return append(out, engine.PermissionAsked{Request: req})
+}
+
+// decide answers in a person's place where nobody has to be asked.
+func (c *Conversation) decide(t *turn, req rouse.Request) (rouse.Reply, bool) {
+	if t == nil { // nobody's prompt: nothing may run
+		return rouse.Reply{Verb: rouse.ReplyCancelled}, true
+	}
+	if r, ok := byRule(slices.Concat(c.e.opt.Rules(), t.p.Rules), req); ok {
+		return r, true
+	}
+	return rouse.Reply{Verb: rouse.ReplyReject, By: "bound"}, len(c.asks) >= asksOpen
 }
 
 func (c *Conversation) requestOf(t *turn, w *wire.Tool) rouse.Request {
