@@ -50,6 +50,7 @@ type lane struct {
 
 	conv     engine.Conversation
 	convSpec convKey
+	closing  chan struct{}  // closed when the conversation before is; nil for none
 	turn     *active        // dispatched and unsettled, or nil
 	draining *active        // settled, but its Prompt has not returned
 	answers  sync.WaitGroup // goroutines that answer and cancel
@@ -206,7 +207,16 @@ func (ln *lane) dispatch(t *rouse.Turn, s *rouse.Session, parts []rouse.Part) {
 	prompt := rouse.Prompt{SessionID: s.ID, TurnID: t.ID, Generation: t.Generation, MessageID: t.UserMessage, Parts: parts,
 		Agent: t.Agent, Model: t.Model, System: t.System, Tools: t.Tools, Format: t.Format, Unattended: t.Unattended,
 		Kind: t.Kind, Command: t.Command, Rules: append(grants, s.Permission...)}
-	ln.answers.Go(func() { ln.prompt(a, ln.conv, spec, prompt) })
+	conv, closing := ln.conv, ln.closing
+	ln.answers.Go(func() {
+		if closing != nil { // an agent's session is in one process at a time
+			select {
+			case <-closing:
+			case <-a.ctx.Done():
+			}
+		}
+		ln.prompt(a, conv, spec, prompt)
+	})
 	ln.flush.Reset(flushEvery)
 }
 
@@ -277,7 +287,10 @@ func (ln *lane) dropConversation() {
 	if conv := ln.conv; conv != nil {
 		ln.conv = nil
 		ln.sink.describe(0, engine.Info{})
+		closed := make(chan struct{})
+		ln.closing = closed
 		ln.answers.Go(func() {
+			defer close(closed)
 			if err := conv.Close(); err != nil {
 				ln.l.Log.Warn("session.close", "session", ln.id, "err", err)
 			}
