@@ -30,7 +30,8 @@ type Session struct {
 	Model      ModelRef         `json:"model"`
 	Permission []PermissionRule `json:"permission,omitempty"`
 	Metadata   json.RawMessage  `json:"metadata,omitempty"`
-	// Engine is "native" or an agent's name; chosen at creation.
+	// Engine is "native" or an agent's name: of the last turn that was
+	// dispatched, before the first what the session was made for.
 	Engine string `json:"engine"`
 	// Resume is the agents' own ids of this session, by engine: where a later
 	// conversation goes on.

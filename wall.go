@@ -57,6 +57,13 @@ const DefaultAccount = "default"
 // models as that program names them.
 const AgentProvider = "acp:"
 
+// AgentModel is the model id that leaves the choice to the agent program.
+const AgentModel = "default"
+
+// SourceStderr is the source of a failure that OpenCode's stderr told: its
+// provider is one inside the agent.
+const SourceStderr = "opencode_stderr"
+
 // SourceWall is the source of a failure that no provider was asked for: a
 // known wall refused it.
 const SourceWall = "wall"
@@ -78,7 +85,7 @@ func WallOf(t *Turn, now time.Time) (w Wall, ok bool) {
 	w = Wall{Provider: f.Provider, Account: DefaultAccount, LimitName: f.LimitName, Model: f.LimitModel, Class: f.Class, State: WallIsOpen,
 		Message: f.Message, OpenedAt: now, RefusedAt: now, ResetAt: f.ResetAt, Confidence: f.Confidence, Source: f.ResetSource, Refusals: 1, OpenedBy: t.ID}
 	if strings.HasPrefix(t.Model.Provider, AgentProvider) { // the agent's account stands before the wall, whoever said so
-		if f.Provider != "" && strings.HasPrefix(t.Model.Model, f.Provider+"/") {
+		if f.Provider != "" && (f.Source == SourceStderr || strings.HasPrefix(t.Model.Model, f.Provider+"/")) {
 			w.Account = f.Provider
 		}
 		w.Provider = t.Model.Provider
@@ -112,7 +119,7 @@ func (w *Wall) Covers(m ModelRef) bool {
 // program an account is a provider of its own, and models are named by it.
 func (w *Wall) asks(m ModelRef) bool {
 	return m.Provider == w.Provider &&
-		(w.Account == DefaultAccount || w.Account == "" || strings.HasPrefix(m.Model, w.Account+"/"))
+		(w.Account == DefaultAccount || w.Account == "" || m.Model == AgentModel || strings.HasPrefix(m.Model, w.Account+"/"))
 }
 
 // Same reports that both are the same limit: provider, account, window, model.

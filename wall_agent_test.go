@@ -1,6 +1,7 @@
 package rouse_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -22,13 +23,19 @@ func TestAgentWalls(t *testing.T) {
 		{"a vendor's name", model("acp:claude", "default"), "anthropic", "default",
 			[]rouse.ModelRef{model("acp:claude", "default")}, []rouse.ModelRef{model("anthropic", "default"), model("acp:codex", "default")}},
 		{"a provider inside", model("acp:opencode", "mock/big"), "mock", "mock",
-			[]rouse.ModelRef{model("acp:opencode", "mock/big"), model("acp:opencode", "mock/small")},
-			[]rouse.ModelRef{model("acp:opencode", "other/big"), model("mock", "big"), model("opencode", "mock/big"), model("acp:opencode", "default")}},
+			[]rouse.ModelRef{model("acp:opencode", "mock/big"), model("acp:opencode", "mock/small"), model("acp:opencode", "default")},
+			[]rouse.ModelRef{model("acp:opencode", "other/big"), model("mock", "big"), model("opencode", "mock/big")}},
 		{"a provider inside, the agent chose", model("acp:opencode", "default"), "mock", "default",
 			[]rouse.ModelRef{model("acp:opencode", "default"), model("acp:opencode", "mock/big")}, []rouse.ModelRef{model("mock", "big")}},
+		{"its stderr names the provider, the agent chose", model("acp:opencode", "default"), "stderr:mock", "mock",
+			[]rouse.ModelRef{model("acp:opencode", "default"), model("acp:opencode", "mock/big")}, []rouse.ModelRef{model("acp:opencode", "other/big")}},
 		{"nobody named", model("acp:pi", "default"), "", "default", []rouse.ModelRef{model("acp:pi", "x")}, []rouse.ModelRef{model("pi", "x")}},
 	} {
-		turn := &rouse.Turn{ID: "trn_1", State: rouse.TurnFailed, Model: c.turn, Failure: &rouse.Failure{Class: rouse.ClassQuota, Provider: c.said}}
+		source := ""
+		if name, ok := strings.CutPrefix(c.said, "stderr:"); ok {
+			c.said, source = name, rouse.SourceStderr
+		}
+		turn := &rouse.Turn{ID: "trn_1", State: rouse.TurnFailed, Model: c.turn, Failure: &rouse.Failure{Class: rouse.ClassQuota, Provider: c.said, Source: source}}
 		w, ok := rouse.WallOf(turn, now)
 		if !ok || w.Provider != c.turn.Provider || w.Account != c.account {
 			t.Errorf("%s: %+v", c.name, w)

@@ -13,7 +13,7 @@ import (
 const ProgramProvider = rouse.AgentProvider
 
 // ProgramModel is the model id that leaves the choice to the program.
-const ProgramModel = "default"
+const ProgramModel = rouse.AgentModel
 
 // Program is an agent program that speaks the Agent Client Protocol.
 type Program struct {

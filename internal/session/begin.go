@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 
 	"rouse"
@@ -50,6 +51,9 @@ func (ln *lane) begin() (t *rouse.Turn, s *rouse.Session, parts []rouse.Part, wa
 func (ln *lane) start(tx *store.Tx, s *rouse.Session, t *rouse.Turn) error {
 	t.State, t.Boot, t.Started = rouse.TurnRunning, ln.l.Boot, tx.Now()
 	t.Epoch++
+	if ln.l.EngineOf != nil {
+		s.Engine = cmp.Or(ln.l.EngineOf(t.Model), s.Engine)
+	}
 	s.Running, s.RunningBoot, s.WaitingFor = t.ID, ln.l.Boot, ""
 	s.Queued--
 	if err := errors.Join(tx.UpdateTurn(t), tx.KeepSession(s)); err != nil {

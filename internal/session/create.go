@@ -80,7 +80,10 @@ func (l *Lanes) draft(n NewSession) (*rouse.Session, error) {
 		if found, err = l.primary(agent, n.child); err != nil {
 			return nil, err
 		}
-		agent, n.Model = found.Name, found.named(n.Model)
+		agent = found.Name
+		if n.Model, err = found.named(n.Model); err != nil {
+			return nil, err
+		}
 	}
 	if !n.Model.IsZero() {
 		if err := l.Models.CheckModel(n.Model); err != nil {

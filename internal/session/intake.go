@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"rouse"
@@ -131,11 +132,20 @@ func (l *Lanes) resolve(s *rouse.Session, p *Prompt) (agent string, model rouse.
 	if err != nil {
 		return "", model, err
 	}
+	if a.Program && p.Kind == rouse.TurnCompact {
+		p.Model = rouse.ModelRef{} // it summarizes by itself, whatever model is named
+	}
 	if !p.Model.IsZero() {
-		model = a.named(p.Model)
+		if model, err = a.named(p.Model); err != nil {
+			return "", model, err
+		}
 		return a.Name, model, l.Models.CheckModel(model)
 	}
-	if model = l.usual(a, s.Model); !model.IsZero() {
+	chosen := s.Model
+	if p.Agent != "" && a.Name != s.Agent && !a.Program && strings.HasPrefix(chosen.Provider, rouse.AgentProvider) {
+		chosen = rouse.ModelRef{} // the session goes back from an agent program to Rouse's own loop
+	}
+	if model = l.usual(a, chosen); !model.IsZero() {
 		return a.Name, model, nil
 	}
 	return "", model, rouse.FieldError("session: model", "model",

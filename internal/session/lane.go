@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -191,9 +190,6 @@ func (ln *lane) dispatch(t *rouse.Turn, s *rouse.Session, parts []rouse.Part) {
 		ln.claim(t.Generation, engine.Outcome{State: rouse.TurnFailed, Failure: &rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeLaunch,
 			Message: "the permissions of this directory could not be read", Source: "rouse"}})
 		return
-	}
-	if ln.l.EngineOf != nil {
-		s.Engine = cmp.Or(ln.l.EngineOf(t.Model), s.Engine)
 	}
 	key := convKey{s.Engine, s.Directory, t.Agent}
 	if ln.conv != nil && (ln.convSpec != key || ln.conv.Info().EngineSession != s.Resume[s.Engine]) {

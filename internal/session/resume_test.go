@@ -3,6 +3,7 @@ package session_test
 import (
 	"testing"
 
+	"rouse"
 	"rouse/internal/session"
 )
 
@@ -65,4 +66,24 @@ func TestResumeIsTheSessionsOwn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestResumeIsTheTurnsEngines: the engine of a turn is its model's; its id of
+// the session is kept under its own name, whatever the session was made for.
+func TestResumeIsTheTurnsEngines(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		s := w.session()
+		made := s.Engine
+		w.lanes.EngineOf = func(rouse.ModelRef) string { return "other" }
+		for range 2 {
+			w.wait(w.prompt(s.ID, "echo", "one"))
+			row, err := w.store.Session(t.Context(), s.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row.Engine != "other" || row.Resume["other"] != "drill" || made != "other" && row.Resume[made] != "" {
+				t.Fatalf("made for %q, now %q with %v", made, row.Engine, row.Resume)
+			}
+		}
+	})
 }

@@ -14,6 +14,7 @@ package session
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,12 +44,16 @@ type Agent struct {
 	Program bool
 }
 
-// named is a model as it is meant for the agent.
-func (a Agent) named(m rouse.ModelRef) rouse.ModelRef {
-	if !a.Program || m.IsZero() || m.Provider == a.Model.Provider {
-		return m
+// named is a model as it is meant for the agent. One of another agent program is
+// an Invalid error.
+func (a Agent) named(m rouse.ModelRef) (rouse.ModelRef, error) {
+	switch {
+	case !a.Program || m.IsZero() || m.Provider == a.Model.Provider:
+		return m, nil
+	case strings.HasPrefix(m.Provider, rouse.AgentProvider):
+		return m, rouse.FieldError("session: model", "model", "the agent is %s, and the model %s is of another agent: name one of them", a.Name, rouse.Clip(m.String(), 100))
 	}
-	return rouse.ModelRef{Provider: a.Model.Provider, Model: m.Provider + "/" + m.Model}
+	return rouse.ModelRef{Provider: a.Model.Provider, Model: m.Provider + "/" + m.Model}, nil
 }
 
 // Agents finds agents by name; "" is the default.

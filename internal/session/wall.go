@@ -232,5 +232,9 @@ func (l *Lanes) ModelOf(agent string, named rouse.ModelRef) rouse.ModelRef {
 	if err != nil {
 		return rouse.ModelRef{}
 	}
-	return l.usual(a, a.named(named))
+	model, err := a.named(named)
+	if err != nil {
+		return rouse.ModelRef{}
+	}
+	return l.usual(a, model)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"rouse"
 	"rouse/internal/engine/acp/wire"
 )
 
@@ -72,7 +73,7 @@ func Find(name string) (Agent, bool) {
 }
 
 // DefaultModel is the model id of a session whose model the agent chooses.
-const DefaultModel = "default"
+const DefaultModel = rouse.AgentModel
 
 // argv is the launch line, with the diagnostic arguments or without.
 func (a Agent) argv(diagnostics bool) []string {

@@ -15,7 +15,7 @@ import (
 const (
 	sourceACP     = "acp_error"
 	sourceText    = "agent_text"
-	sourceStderr  = "opencode_stderr"
+	sourceStderr  = rouse.SourceStderr
 	sourceProcess = "process"
 )
 
