@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"rouse"
 	"rouse/internal/client"
@@ -85,17 +86,8 @@ func (c *agentsCmd) Run(a *app) error {
 			return usage("there is no agent program %q; see `rouse agents --no-probe`", name)
 		}
 	}
-	for i := range src.list {
-		p := &src.list[i]
-		if c.NoProbe || !p.Installed || len(c.Name) > 0 && !slices.Contains(c.Name, p.Name) {
-			continue
-		}
-		a.notef("asking %s …", p.Name)
-		r, err := src.probe(p.Name)
-		if err != nil {
-			return err
-		}
-		p.Report = &r
+	if err := c.probe(a, src); err != nil {
+		return err
 	}
 	own := []agentJSON{}
 	for _, ag := range cat.Agents {
@@ -107,6 +99,44 @@ func (c *agentsCmd) Run(a *app) error {
 		return a.printJSON(map[string]any{"agents": own, "programs": src.list})
 	}
 	return c.print(a, own, src.list)
+}
+
+// asked bounds the programs that are started at once: each takes a core and
+// hundreds of MB.
+const asked = 3
+
+// probe asks the programs that are installed, some at a time, and says of each
+// what came of it as it comes.
+func (c *agentsCmd) probe(a *app, src *programSource) error {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	free := make(chan struct{}, asked)
+	for i := range src.list {
+		p := &src.list[i]
+		if c.NoProbe || !p.Installed || len(c.Name) > 0 && !slices.Contains(c.Name, p.Name) {
+			continue
+		}
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			r, err := src.probe(p.Name)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				failed = errors.Join(failed, err)
+			case r.Problem != "":
+				a.notef("%s: %s", p.Name, short(r.Problem, 200))
+				p.Report = &r
+			default:
+				a.notef("%s: works, version %s, %.1f s", p.Name, firstText(r.Version, "unknown"), float64(r.StartMS+r.SessionMS)/1000)
+				p.Report = &r
+			}
+		})
+	}
+	all.Wait()
+	return failed
 }
 
 func (c *agentsCmd) print(a *app, own []agentJSON, list []client.Program) error {

@@ -28,6 +28,9 @@ func (a *app) clientOrEmbedded(attach string) (cl *client.Client, stop func(), e
 		return nil, nil, err
 	}
 	opts := daemon.Options{Paths: a.paths(), Host: "127.0.0.1", Port: 0, Data: a.data(), Drill: drillWanted(conf), Logger: a.quiet()}
+	if opts.Drill {
+		a.notef("! no provider is configured: the answers of this run are simulated. `rouse auth login PROVIDER`, a key such as ANTHROPIC_API_KEY or an agent program gives it a real model")
+	}
 	server, err := startEmbedded(a.ctx, opts)
 	if err != nil {
 		return nil, nil, err

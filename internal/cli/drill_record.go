@@ -46,7 +46,9 @@ func (c *drillRecord) Run(a *app) error {
 		fmt.Fprintln(a.err, "rouse: "+rouse.SafeMessage(lost))
 	}
 	switch {
-	case err != nil:
+	case err != nil: // nothing was started, so nothing was recorded
+		_ = os.Remove(path)
+		_ = os.Remove(strings.TrimSuffix(path, ".jsonl") + ".stderr.txt")
 		return err
 	case end.Signal != "":
 		return dieBy(record.SignalName(end.Signal))

@@ -169,7 +169,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		return rouse.Wrap("client: request", context.Cause(ctx))
 	}
 	return &rouse.Error{Kind: rouse.Unavailable, Op: "client: request", Err: errors.Join(ErrUnreachable, err),
-		Msg: "no server answers at " + c.base}
+		Msg: "no server answers at " + c.base + ": `rouse serve` starts one"}
 }
 
 // kinds of the statuses that a server answers with.

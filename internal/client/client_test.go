@@ -78,7 +78,7 @@ func TestUnreachable(t *testing.T) {
 	}
 	defer c.Close()
 	_, err = c.Health(context.Background())
-	if !errors.Is(err, ErrUnreachable) || rouse.SafeMessage(err) != "no server answers at "+srv.URL {
+	if !errors.Is(err, ErrUnreachable) || rouse.SafeMessage(err) != "no server answers at "+srv.URL+": `rouse serve` starts one" {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())

@@ -99,6 +99,9 @@ func (c *Config) SessionAgent(name string) (*Agent, error) {
 	switch {
 	case !ok:
 		reason = "there is no such agent"
+		if p, known := c.Program(name); known && p.Path == "" {
+			reason = "it cannot be started: " + p.Unusable()
+		}
 	case a.Hidden:
 		reason = "it is for Rouse's own use"
 	case a.Mode == Subagent:
@@ -112,8 +115,13 @@ func (c *Config) SessionAgent(name string) (*Agent, error) {
 			names = append(names, a.Name)
 		}
 	}
-	return nil, rouse.FieldError("config: agent", "agent", "agent %q: %s; use %s",
-		rouse.Clip(name, 80), reason, strings.Join(names, ", "))
+	const most = 20
+	rest := ""
+	if n := len(names) - most; n > 0 {
+		names, rest = names[:most], " or one of "+itoa(n)+" more"
+	}
+	return nil, rouse.FieldError("config: agent", "agent", "agent %q: %s; use %s%s",
+		rouse.Clip(name, 80), reason, strings.Join(names, ", "), rest)
 }
 
 // agents gives the built-in ones as the files change them, and the others.

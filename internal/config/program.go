@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"rouse"
 )
@@ -36,6 +38,9 @@ type Program struct {
 	Mode string
 	// Shared runs all its sessions in one process.
 	Shared bool
+	// Idle is how long a session without a prompt keeps its process; 0 is the
+	// engine's own measure.
+	Idle time.Duration
 	// Plain starts it without the arguments that make it write diagnostics.
 	Plain bool
 	// Configured: the configuration names it.
@@ -53,6 +58,8 @@ func (p *Program) Unusable() string {
 	switch {
 	case p.Path != "":
 		return ""
+	case strings.Contains(p.Command[0], "/"):
+		return "the program " + quote(p.Command[0]) + " cannot be run: it is not there, is a folder, or is not executable"
 	case p.Package != "":
 		return "the program " + quote(p.Command[0]) + " is not on the PATH: install it with `npm install -g " + p.Package + "`"
 	}
@@ -69,6 +76,7 @@ type programFile struct {
 	Models    []string          `json:"models"`
 	Mode      string            `json:"mode"`
 	Processes string            `json:"processes"` // per-session (default), shared
+	Idle      millis            `json:"idle_ms"`
 	Plain     bool              `json:"plain"`
 	Disable   bool              `json:"disable"`
 }
@@ -113,7 +121,7 @@ func (b *builder) programs(p Paths) ([]*Program, error) {
 func (b *builder) program(o *Program, pf *programFile, path string, known []Program) error {
 	fail := func(key, format string, args ...any) error {
 		e := rouse.FieldError(op, join(path, key), format, args...)
-		e.Msg = cmp.Or(b.where[join(path, key)], b.where[path]) + ": " + join(path, key) + ": " + e.Msg
+		e.Msg = cmp.Or(b.where[join(path, key)], b.where[path], b.where["acp"], "acp") + ": " + join(path, key) + ": " + e.Msg
 		return e
 	}
 	if pf.Extends != "" {
@@ -123,13 +131,17 @@ func (b *builder) program(o *Program, pf *programFile, path string, known []Prog
 			for _, k := range known {
 				names = append(names, k.Name)
 			}
-			return fail("extends", "%s is no program that is known; use one of %v", quote(pf.Extends), names)
+			return fail("extends", "%s is no program that is known; use one of %s", quote(pf.Extends), strings.Join(names, ", "))
 		}
 		k := known[i]
 		o.Extends, o.Command, o.Package = k.Name, k.Command, k.Package
 		o.Title = cmp.Or(pf.Title, k.Title)
 	}
+	if !programName(o.Name) {
+		return fail("", "the name %s cannot be named on a command line: use letters, digits, - and _", quote(o.Name))
+	}
 	o.Configured = true
+	o.Idle = pf.Idle.d
 	o.Title = cmp.Or(pf.Title, o.Title)
 	if len(pf.Command) > 0 {
 		o.Command = pf.Command
@@ -137,7 +149,15 @@ func (b *builder) program(o *Program, pf *programFile, path string, known []Prog
 	if len(o.Command) == 0 || o.Command[0] == "" {
 		return fail("command", "it names no program to run: give its launch line, as [\"my-agent\", \"--acp\"]")
 	}
+	for _, word := range o.Command {
+		if strings.ContainsRune(word, 0) {
+			return fail("command", "it holds a NUL byte")
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(pf.Env)) {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(pf.Env[name], 0) {
+			return fail("env", "%s is no variable that can be set", quote(name))
+		}
 		o.Env = append(o.Env, name+"="+pf.Env[name])
 	}
 	o.Model, o.Models, o.Mode = cmp.Or(pf.Model, o.Model), pf.Models, cmp.Or(pf.Mode, o.Mode)
@@ -200,4 +220,15 @@ func (c *Config) Program(name string) (*Program, bool) {
 		return nil, false
 	}
 	return c.Programs[i], true
+}
+
+// programName reports that a name can stand in "acp:NAME/model" and behind
+// --agent.
+func programName(name string) bool {
+	for _, r := range name {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' && r != '.' {
+			return false
+		}
+	}
+	return name != ""
 }

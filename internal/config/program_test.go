@@ -74,6 +74,9 @@ func TestPrograms(t *testing.T) {
 	if _, ok := c.Agent("gone"); ok {
 		t.Error("a program that is not there is offered")
 	}
+	if _, err := c.SessionAgent("gone"); !strings.Contains(rouse.SafeMessage(err), `it cannot be started: the program "nowhere" is not on the PATH`) {
+		t.Errorf("what is missing is not said: %v", err)
+	}
 	if w := strings.Join(c.Warnings, "\n"); !strings.Contains(w, `acp.gone: `) && !strings.Contains(w, `the agent "gone" cannot be used`) {
 		t.Errorf("warnings: %s", w)
 	}
@@ -88,6 +91,10 @@ func TestProgramErrors(t *testing.T) {
 		{"no command", `{"acp": {"x": {}}}`, `acp.x.command: it names no program to run`},
 		{"empty command", `{"acp": {"x": {"command": [""]}}}`, `acp.x.command: it names no program to run`},
 		{"processes", `{"acp": {"one": {"processes": "many"}}}`, `acp.one.processes: "many": use per-session or shared`},
+		{"null", `{"acp": {"x": null}}`, `acp.x.command: it names no program to run`},
+		{"a name with a blank", `{"acp": {"X Y": {"command": ["x"]}}}`, `cannot be named on a command line`},
+		{"a variable with =", `{"acp": {"one": {"env": {"A=B": "1"}}}}`, `"A=B" is no variable that can be set`},
+		{"a NUL byte", `{"acp": {"one": {"command": ["a\u0000b"]}}}`, `acp.one.command: it holds a NUL byte`},
 		{"unknown key", `{"acp": {"one": {"comand": []}}}`, `did you mean "command"?`},
 		{"wrong type", `{"acp": {"one": {"command": "one acp"}}}`, `acp.one.command`},
 	} {

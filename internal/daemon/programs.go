@@ -111,7 +111,7 @@ func (p *programs) acp(name string) (*acp.Engine, bool) {
 	defer p.mu.Unlock()
 	known, ok := p.engines[name]
 	if !ok || !reflect.DeepEqual(known.of, *now) {
-		opt := acp.Options{Version: rouse.Version, Env: p.env, Log: p.log, Messages: p.messages, Rules: func() []rouse.PermissionRule { return p.cfg.Get().Permission }}
+		opt := acp.Options{Idle: now.Idle, Version: rouse.Version, Env: p.env, Log: p.log, Messages: p.messages, Rules: func() []rouse.PermissionRule { return p.cfg.Get().Permission }}
 		if p.speed > 1 {
 			opt.Grace = time.Duration(float64(30*time.Second) / p.speed)
 		}

@@ -59,6 +59,9 @@ func (p Player) Play(ctx context.Context, path string) (Ending, error) {
 		return s.step(ctx)
 	}
 	s.script = newScript(tr, cmp.Or(p.Process, 1))
+	if len(s.script.events) == 0 {
+		return Ending{}, rouse.Errorf(rouse.Invalid, opPlay, "The recording has nothing of a process %d.", cmp.Or(p.Process, 1))
+	}
 	return s.run(ctx)
 }
 

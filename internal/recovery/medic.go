@@ -154,10 +154,10 @@ func (m *Medic) admit(s *rouse.Session, in Request) error {
 		return rouse.Errorf(rouse.Conflict, "rescue", "session %s is paused: resume it first", s.ID)
 	case s.Running != "" && !in.Force && m.moves(s.ID):
 		return &rouse.Error{Kind: rouse.Conflict, Op: "rescue", Field: "working",
-			Msg: "this turn made progress a moment ago: a rescue would end work; look at its health, or use force"}
+			Msg: "this turn made progress a moment ago: a rescue would end work; look at its health, or force it (--force)"}
 	case s.Running != "" && !in.Force && m.sessions.Attached(s.Running):
 		return &rouse.Error{Kind: rouse.Conflict, Op: "rescue", Field: "client_attached",
-			Msg: "a client is attached and waits for this turn's answer: leave it to its user, or use force"}
+			Msg: "a client is attached and waits for this turn's answer: leave it to its user, or force it (--force)"}
 	}
 	return nil
 }

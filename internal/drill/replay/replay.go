@@ -87,11 +87,11 @@ func Run(ctx context.Context, o Options) (Result, error) {
 }
 
 // wholeOf is the time of a recording's last event that is not the recorder's
-// own end of the agent.
+// own end of the agent: a signal, or the exit of an agent whose input closed.
 func wholeOf(tr *trace.Trace) time.Duration {
 	for i := len(tr.Events) - 1; i >= 0; i-- {
-		if tr.Events[i].Kind != trace.Exit {
-			return tr.Events[i].At
+		if e := tr.Events[i]; e.Kind != trace.Exit || e.Signal == "" && e.Code > 0 {
+			return e.At
 		}
 	}
 	return 0

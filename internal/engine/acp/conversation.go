@@ -76,7 +76,7 @@ func (t *turn) ring() {
 
 func newConversation(e *Engine, spec engine.Spec, sink engine.Sink) *Conversation {
 	ctx, stop := context.WithCancel(context.Background())
-	c := &Conversation{e: e, spec: spec, q: newQueue(sink), stop: stop, said: "unknown",
+	c := &Conversation{e: e, spec: spec, q: newQueue(sink), stop: stop,
 		coming: map[*turn]context.CancelCauseFunc{}, tools: map[string]*toolCall{}, asks: map[string]*ask{}}
 	c.pump.Go(func() { c.q.run(ctx) })
 	return c

@@ -147,7 +147,11 @@ func (f *fake) handle(m fakeMessage) {
 		} else if f.is("forgetful") {
 			caps = `"loadSession":false`
 		}
-		f.answer(m.ID, `{"protocolVersion":1,"agentCapabilities":{`+caps+`},"agentInfo":{"name":"fake","version":"1"},"authMethods":[]}`)
+		version := 1
+		if f.is("newer") {
+			version = 99
+		}
+		f.answer(m.ID, fmt.Sprintf(`{"protocolVersion":%d,`, version)+`"agentCapabilities":{`+caps+`},"agentInfo":{"name":"fake","version":"1"},"authMethods":[]}`)
 	case "session/new":
 		if f.is("locked") {
 			f.refuse(m.ID, -32000, "Authentication required", "null")

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -48,6 +49,9 @@ func (e *Engine) launch(ctx context.Context, dir string, env []string, diagnosti
 	if err == nil {
 		h.hello, err = wire.Decode[wire.Initialize](m.Result)
 	}
+	if err == nil && h.hello.ProtocolVersion != protocolVersion {
+		err = &otherVersion{h.hello.ProtocolVersion}
+	}
 	if err != nil {
 		return nil, h.failed(e, "initialize", err)
 	}
@@ -80,6 +84,9 @@ func (h *host) failed(e *Engine, step string, err error) error {
 	if re, ok := refused(err); ok {
 		return e.refusedError(step, re)
 	}
+	if other, ok := errors.AsType[*otherVersion](err); ok {
+		return e.launchError(other.Error(), "", err)
+	}
 	if errors.Is(err, errSilent) || errors.Is(err, context.DeadlineExceeded) {
 		return e.launchError("did not answer "+step+" in time ("+e.opt.Start.String()+")", h.lastWords(), err)
 	}
@@ -109,10 +116,23 @@ func (e *Engine) refusedError(step string, re *wire.Error) error {
 	f.Code = rouse.CodeLaunch
 	if re.Code == wire.CodeAuthRequired || f.Class == rouse.ClassAuth {
 		f.Class, f.Code = rouse.ClassAuth, rouse.CodeAuth
+		how := "log in with the agent's own program"
 		if e.agent.Login != "" {
-			f.Message = "log in with `" + e.agent.Login + "`: " + f.Message
+			how = "log in with `" + e.agent.Login + "`"
 		}
+		f.Message = how + ": " + f.Message
 	}
 	f.Message = rouse.Clip(e.agent.Title+" refused "+step+": "+f.Message, 2000)
 	return &engine.LaunchError{Failure: *f}
+}
+
+// protocolVersion is the one that Rouse speaks.
+const protocolVersion = 1
+
+// otherVersion is an agent that answers with another version of the protocol,
+// or with none.
+type otherVersion struct{ said int }
+
+func (o *otherVersion) Error() string {
+	return fmt.Sprintf("speaks version %d of the Agent Client Protocol; Rouse speaks %d", o.said, protocolVersion)
 }

@@ -167,7 +167,7 @@ func (c *Conversation) adopt(s wire.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.session, c.history = s, false
-	c.model, c.said = currentModel(s), "unknown"
+	c.model, c.said = currentModel(s), ""
 }
 
 // enterMode chooses the mode in which the agent asks before it acts, where it

@@ -36,6 +36,7 @@ func TestLaunchFailures(t *testing.T) {
 	}{
 		{"exit before initialize", "dies", nil, rouse.CodeLaunch, rouse.ClassNone, "exited before it was ready (exit code 1): ENOENT: cannot read"},
 		{"error on initialize", "refuses", nil, rouse.CodeLaunch, rouse.ClassNone, "refused initialize: Codex process has exited with code 1"},
+		{"another protocol", "newer", nil, rouse.CodeLaunch, rouse.ClassNone, "speaks version 99 of the Agent Client Protocol; Rouse speaks 1"},
 		{"error on session/new", "locked", nil, rouse.CodeAuth, rouse.ClassAuth, "log in with `fake login`"},
 		{"silence", "mute", func(_ *Agent, o *Options) { o.Start = 300 * time.Millisecond }, rouse.CodeLaunch, rouse.ClassNone, "did not answer initialize in time"},
 		{"no such program", "", func(a *Agent, _ *Options) { a.Command = []string{"no-such-agent-here"} }, rouse.CodeLaunch, rouse.ClassNone, "could not be started: the program was not found"},
@@ -136,7 +137,7 @@ func TestModelSelection(t *testing.T) {
 	b := newBed(t, "plain")
 	c := b.open(t)
 	for i, step := range []struct{ model, said, code string }{
-		{"", "unknown", ""}, {"default", "unknown", ""}, {"large", "true", ""}, {"exotic", "unknown", ""}, {"nosuch", "unknown", rouse.CodeModel}, {"small", "true", ""},
+		{"", "", ""}, {"default", "", ""}, {"large", "true", ""}, {"exotic", "unknown", ""}, {"nosuch", "unknown", rouse.CodeModel}, {"small", "true", ""},
 	} {
 		p := deeds(uint64(i+1), "say=x")
 		p.Model = rouse.ModelRef{Provider: "acp:fake", Model: step.model}
