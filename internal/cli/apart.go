@@ -29,6 +29,9 @@ type apart struct {
 	leaving *leaving
 	kept    func() // the server needs no more killing at an early end
 
+	life sync.Mutex // process is set or killed, not both at once
+	over bool       // at an early end: nothing is started any more
+
 	mu     sync.Mutex
 	logged map[string]int // by message
 }
@@ -81,14 +84,14 @@ func (s *apart) serve(ctx context.Context, port int) (tokenFile string, err erro
 	if err != nil {
 		return "", &rouse.Error{Kind: rouse.Unavailable, Op: op, Msg: "this program cannot find its own file", Err: err}
 	}
-	s.process, err = proc.Start(proc.Command{Dir: s.dir,
+	s.kept = s.leaving.add(s.kill) // before there is something to kill
+	if err := s.launch(proc.Command{Dir: s.dir,
 		Argv: []string{self, "serve", "--ready-json", "--host", "127.0.0.1", "--port", strconv.Itoa(port), "--data", filepath.Join(s.dir, "data"),
 			"--drill", "--drill-speed", strconv.Itoa(s.speed), "--log-format", "json"},
-		Env: []string{"HOME=" + s.dir, "XDG_CONFIG_HOME=" + filepath.Join(s.dir, "config"), "ROUSE_CONFIG=", "ROUSE_DATA=", "ROUSE_KEYRING=off"}})
-	if err != nil {
+		Env: []string{"HOME=" + s.dir, "XDG_CONFIG_HOME=" + filepath.Join(s.dir, "config"), "ROUSE_CONFIG=", "ROUSE_DATA=", "ROUSE_KEYRING=off"}}); err != nil {
+		s.kept()
 		return "", err
 	}
-	s.kept = s.leaving.add(s.kill)
 	ready := make(chan []byte, 1)
 	s.reading.Go(func() {
 		in := bufio.NewReader(s.process.Stdout)
@@ -164,9 +167,29 @@ func (s *apart) stop() error {
 	return nil
 }
 
-// kill ends the server at once.
+func (s *apart) launch(c proc.Command) (err error) {
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.over {
+		return errInterrupted
+	}
+	p, err := proc.Start(c)
+	if err == nil {
+		s.process = p
+	}
+	return err
+}
+
+// kill ends the server at once, and lets no other start.
 func (s *apart) kill() {
+	s.life.Lock()
+	s.over = true
+	p := s.process
+	s.life.Unlock()
+	if p == nil {
+		return
+	}
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
-	s.process.Kill(now)
+	p.Kill(now)
 }

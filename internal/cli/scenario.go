@@ -108,12 +108,11 @@ func (c *drillRun) choose(all []drill.Scenario) (chosen []drill.Scenario, err er
 
 // play gives a scenario a stage of its own.
 func (c *drillRun) play(a *app, s drill.Scenario) (r drill.Report, err error) {
-	dir, err := os.MkdirTemp("", "rouse-drill-")
+	dir, remove, err := a.leaving.temporary("rouse-drill-")
 	if err != nil {
-		return r, &rouse.Error{Kind: rouse.Unavailable, Op: "drill", Msg: "no temporary folder can be made", Err: err}
+		return r, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	defer a.leaving.add(func() { _ = os.RemoveAll(dir) })()
+	defer func() { err = errors.Join(err, remove()) }()
 	var st house = &stage{a: a, dir: dir, speed: c.Speed}
 	if s.Apart {
 		st = &apart{dir: dir, speed: c.Speed, leaving: a.leaving}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"rouse"
 )
 
 // leaving is what is done before a second signal ends the program: what nobody
@@ -17,13 +19,24 @@ type leaving struct {
 	mu   sync.Mutex
 	todo map[int]func()
 	n    int
+	over bool // run has begun
 }
 
-// add keeps something to do until it is forgotten. It must be quick, and may run
-// beside the orderly end that the first signal began.
+// add keeps something to do until it is forgotten; while the program ends it is
+// done at once. It must be quick, and may run beside the orderly end that the
+// first signal began.
 func (l *leaving) add(do func()) (forget func()) {
 	l.mu.Lock()
+	if l.over {
+		l.mu.Unlock()
+		do()
+		return func() {}
+	}
 	defer l.mu.Unlock()
+	return l.keep(do)
+}
+
+func (l *leaving) keep(do func()) (forget func()) {
 	if l.todo == nil {
 		l.todo = map[int]func(){}
 	}
@@ -37,12 +50,43 @@ func (l *leaving) add(do func()) (forget func()) {
 	}
 }
 
+// temporary makes a folder that is gone once remove has returned, and also when
+// a second signal ends the program before.
+func (l *leaving) temporary(pattern string) (dir string, remove func() error, err error) {
+	l.mu.Lock() // a folder that is made is known before the program can end
+	defer l.mu.Unlock()
+	if l.over {
+		return "", nil, errInterrupted
+	}
+	if dir, err = os.MkdirTemp("", pattern); err != nil {
+		return "", nil, &rouse.Error{Kind: rouse.Unavailable, Op: "cli: temporary folder", Msg: "no temporary folder can be made", Err: err}
+	}
+	forget := l.keep(func() { _ = removeAll(dir) })
+	return dir, func() error {
+		defer forget() // not before it is gone
+		return removeAll(dir)
+	}, nil
+}
+
+// removeAll removes a folder in which somebody may still write while it is
+// emptied: a server that is ending.
+func removeAll(dir string) (err error) {
+	for range 50 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
+}
+
 // leavingWait bounds what a second signal waits for.
 const leavingWait = 3 * time.Second
 
 // run does what is kept, the newest first.
 func (l *leaving) run() {
 	l.mu.Lock()
+	l.over = true
 	todo := maps.Clone(l.todo)
 	l.mu.Unlock()
 	done := make(chan struct{})

@@ -37,12 +37,11 @@ func (c *drillTour) Run(a *app) (err error) {
 	if c.Port < 0 || c.Port > 65535 {
 		return usage("--port %d: use 0 to 65535", c.Port)
 	}
-	dir, err := os.MkdirTemp("", "rouse-tour-")
+	dir, remove, err := a.leaving.temporary("rouse-tour-")
 	if err != nil {
-		return &rouse.Error{Kind: rouse.Unavailable, Op: "tour", Msg: "no temporary folder can be made", Err: err}
+		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	defer a.leaving.add(func() { _ = os.RemoveAll(dir) })()
+	defer func() { err = errors.Join(err, remove()) }()
 	work := filepath.Join(dir, "project")
 	if err := os.Mkdir(work, 0o755); err != nil {
 		return rouse.Wrap("tour", err)
