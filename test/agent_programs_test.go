@@ -19,7 +19,7 @@ type program struct {
 	// for the provider's address without /v1.
 	env, files map[string]string
 	model      string // as -m acp:NAME/model; empty: its configuration chooses
-	confirmed  string // what is known of that choice while it works
+	confirmed  string // what is known of that choice while it works; nothing where none was made
 	asks       bool   // it asks before it runs a command
 	terse      bool   // it does not always say what a command printed
 	// write is the call by which it makes a file, as the simulated model makes
@@ -55,17 +55,17 @@ func programs() []program {
 			model: "drill/echo", confirmed: "true", asks: true, limit: "drill", resets: true},
 		{name: "claude", write: `tool=Write input='{"file_path":"FILE","content":"new\n"}'`, env: map[string]string{"ANTHROPIC_BASE_URL": "PROVIDER", "ANTHROPIC_API_KEY": "x", "ANTHROPIC_MODEL": "echo",
 			"ANTHROPIC_SMALL_FAST_MODEL": "echo", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1"},
-			confirmed: "unknown", asks: true, limit: "anthropic", resets: true},
+			asks: true, limit: "anthropic", resets: true},
 		{name: "gemini", write: `tool=write_file input='{"file_path":"FILE","content":"new\n"}'`, arguments: []string{"--acp"}, env: map[string]string{"GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": "PROVIDER", "GEMINI_MODEL": "echo"},
 			files: map[string]string{".gemini/settings.json": `{"security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}}}`},
 			model: "echo", confirmed: "true", asks: true, terse: true, limit: "google"},
 		{name: "codex", env: map[string]string{"DRILL_KEY": "x"}, files: map[string]string{".codex/config.toml": codexConfig},
-			confirmed: "unknown", terse: true, limit: "openai", resets: true},
+			terse: true, limit: "openai", resets: true},
 		{name: "codex-zed", extends: "codex", env: map[string]string{"DRILL_KEY": "x"}, files: map[string]string{".codex/config.toml": "approval_policy = \"untrusted\"\n" + codexConfig},
-			confirmed: "unknown", asks: true, limit: "openai", resets: true},
+			asks: true, limit: "openai", resets: true},
 		{name: "qwen", write: `tool=write_file input='{"file_path":"FILE","content":"new\n"}'`, arguments: []string{"--acp"}, env: map[string]string{"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": "PROVIDER/v1", "OPENAI_MODEL": "echo"},
-			files:     map[string]string{".qwen/settings.json": `{"security": {"auth": {"selectedType": "openai"}}}`},
-			confirmed: "unknown", asks: true, silent: true},
+			files: map[string]string{".qwen/settings.json": `{"security": {"auth": {"selectedType": "openai"}}}`},
+			asks:  true, silent: true},
 		{name: "copilot", arguments: []string{"--acp"}, env: map[string]string{"COPILOT_PROVIDER_BASE_URL": "PROVIDER/v1", "COPILOT_PROVIDER_API_KEY": "x",
 			"COPILOT_MODEL": "echo", "COPILOT_OFFLINE": "true"},
 			model: "echo", confirmed: "true", asks: true, limit: "github-copilot", resets: true},
