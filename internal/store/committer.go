@@ -23,8 +23,13 @@ const (
 	Promise
 )
 
-// batchMax bounds how many writes share a commit.
-const batchMax = 256
+// batchMax bounds how many writes share a commit, promisesMax how many of them
+// are waited for: a sync costs less than a handful of them, and what came first
+// must not wait for all that came with it.
+const (
+	batchMax    = 256
+	promisesMax = 16
+)
 
 type op struct {
 	durable Durability
@@ -111,15 +116,27 @@ func (s *Store) Serve(ctx context.Context) error {
 }
 
 func drain(queue <-chan *op, batch []*op) []*op {
-	for len(batch) < batchMax {
+	promises := 0
+	for _, o := range batch {
+		promises += promised(o)
+	}
+	for len(batch) < batchMax && promises < promisesMax {
 		select {
 		case o := <-queue:
 			batch = append(batch, o)
+			promises += promised(o)
 		default:
 			return batch
 		}
 	}
 	return batch
+}
+
+func promised(o *op) int {
+	if o.durable == Promise {
+		return 1
+	}
+	return 0
 }
 
 // committer owns the write connection.
