@@ -24,22 +24,22 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // secrets are of each kind that must not be written; every text below holds
 // them all.
-var secrets = []string{"sk-ant-api03-canary0123456789", "someone@example.org", "/home/someone", "wrk_canary01", "/work/tree", "please build", "rm -rf"}
+var secrets = []string{"sk-ant-api03-canary0123456789", "someone@example.org", "/home/someone", "wrk_canary01", "/srv/tree", "please build", "rm -rf"}
 
 var loaded = strings.Join(secrets, " ")
 
 func TestNothingPrivateIsWritten(t *testing.T) {
 	for _, line := range []string{
 		`{"id":7,"method":"session/prompt","params":{"sessionId":"ses_X","prompt":[{"type":"text","text":"%s"},{"type":"resource","resource":{"uri":"file:///home/someone","text":"%s"}}]}}`,
-		`{"id":7,"method":"session/new","params":{"cwd":"/work/tree","mcpServers":[{"name":"%s","command":"%s","env":[{"name":"K","value":"%s"}]}]}}`,
+		`{"id":7,"method":"session/new","params":{"cwd":"/srv/tree","mcpServers":[{"name":"%s","command":"%s","env":[{"name":"K","value":"%s"}]}]}}`,
 		`{"method":"session/update","params":{"sessionId":"ses_X","update":{"sessionUpdate":"agent_message_chunk","messageId":"%s","content":{"type":"text","text":"%s"}}}}`,
 		`{"method":"session/update","params":{"sessionId":"ses_X","update":{"sessionUpdate":"agent_message_chunk","content":[{"type":"text","text":"Error: 429 sk-ant-api03-canary0123456789 someone@example.org /home/someone/x"},{"type":"image","data":"%s"}]}}}`,
-		`{"method":"session/update","params":{"sessionId":"ses_X","update":{"sessionUpdate":"tool_call","toolCallId":"%s","title":"%s","kind":"execute","status":"pending","rawInput":{"command":"%s","%s":1},"content":[{"type":"diff","path":"/work/tree","newText":"%s"}],"locations":[{"path":"/home/someone"}]}}}`,
+		`{"method":"session/update","params":{"sessionId":"ses_X","update":{"sessionUpdate":"tool_call","toolCallId":"%s","title":"%s","kind":"execute","status":"pending","rawInput":{"command":"%s","%s":1},"content":[{"type":"diff","path":"/srv/tree","newText":"%s"}],"locations":[{"path":"/home/someone"}]}}}`,
 		`{"method":"session/update","params":{"sessionId":"ses_X","update":{"sessionUpdate":"plan","entries":[{"content":"%s","status":"pending"}]}}}`,
-		`{"method":"session/update","params":{"sessionId":"ses_X","update":{"sessionUpdate":"session_info_update","title":"%s","_meta":{"x":"%s","jetbrains":{"air":{"sessionFailure":{"severity":"error","title":"Usage limit: sk-ant-api03-canary0123456789 someone@example.org /home/someone/x wrk_canary01 /work/tree/a","category":"limit"}}}}}}}`,
+		`{"method":"session/update","params":{"sessionId":"ses_X","update":{"sessionUpdate":"session_info_update","title":"%s","_meta":{"x":"%s","jetbrains":{"air":{"sessionFailure":{"severity":"error","title":"Usage limit: sk-ant-api03-canary0123456789 someone@example.org /home/someone/x wrk_canary01 /srv/tree/a","category":"limit"}}}}}}}`,
 		`{"id":"someone@example.org","method":"session/request_permission","params":{"sessionId":"ses_X","toolCall":{"toolCallId":"c","title":"%s","rawInput":["%s"],"content":[{"type":"content","content":{"type":"text","text":"%s"}}]},"options":[{"optionId":"%s","name":"%s","kind":"allow_once"}]}}`,
 		`{"id":7,"error":{"code":-32603,"message":"Usage limit reached: sk-ant-api03-canary0123456789 someone@example.org /home/someone/x https://x.example/wrk_canary01","data":{"requestBody":"%s","%s":"%s"}}}`,
-		`{"id":7,"result":{"sessions":[{"sessionId":"ses_X","cwd":"/work/tree","title":"%s"}],"stopReason":"%s"}}`,
+		`{"id":7,"result":{"sessions":[{"sessionId":"ses_X","cwd":"/srv/tree","title":"%s"}],"stopReason":"%s"}}`,
 		`{"%s":"%s","unknown":["%s",{"deep":"%s"}]}`,
 	} {
 		line = strings.ReplaceAll(line, "%s", loaded)

@@ -38,7 +38,7 @@ func (t *Turn) byError(e *wire.Error) decision {
 	}
 	class := diagnostics.ClassOf(strings.Join(said, "\n"))
 	if class == rouse.ClassNone {
-		class = classOfCode(e.Code)
+		class = diagnostics.ClassOfCode(e.Code)
 	}
 	return decision{outcome: Failed, evidence: EvidenceRPC, class: class, text: toldBy(e)}
 }
@@ -65,22 +65,6 @@ func (t *Turn) byResult(r wire.PromptResult, usage bool) decision {
 		return t.byDiagnostic(EvidenceEmpty)
 	}
 	return decision{outcome: Completed, evidence: EvidenceStop}
-}
-
-// classOfCode is what a code alone says: JSON-RPC's, or HTTP's where an agent
-// uses that.
-func classOfCode(code int) rouse.Class {
-	switch {
-	case code == wire.CodeAuthRequired, code == 401, code == 403:
-		return rouse.ClassAuth
-	case code == 402:
-		return rouse.ClassBilling
-	case code == 429:
-		return rouse.ClassRate
-	case code >= 500:
-		return rouse.ClassCapacity
-	}
-	return rouse.ClassNone
 }
 
 // anyAborted reports whether an error says that it was asked for.
