@@ -49,14 +49,15 @@ mutants:
 
 peers: build
 	$(call SECTION,real clients)
-	ROUSE_PEERS=$$(scripts/peers.sh | tail -n 1) ROUSE_BINARY=$(CURDIR)/bin/rouse \
+	peers=$$(scripts/peers.sh) && ROUSE_PEERS=$$peers ROUSE_BINARY=$(CURDIR)/bin/rouse \
 		$(GO) test -count=1 -timeout 25m -skip '^TestAgent' ./test/...
 
 # Real agent programs on the simulated provider; scripts/agents.sh says which
 # ones cannot run here, and why.
 agents: build
 	$(call SECTION,real agents)
-	ROUSE_PEERS=$$(scripts/peers.sh | tail -n 1) ROUSE_AGENTS=$$(scripts/agents.sh | tail -n 1) ROUSE_BINARY=$(CURDIR)/bin/rouse \
+	peers=$$(scripts/peers.sh) && agents=$$(scripts/agents.sh) && \
+		ROUSE_PEERS=$$peers ROUSE_AGENTS=$$agents ROUSE_BINARY=$(CURDIR)/bin/rouse \
 		$(GO) test -count=1 -timeout 25m -run '^TestAgent' ./test/...
 
 test:
@@ -70,7 +71,7 @@ test:
 	$(MAKE) --no-print-directory agents
 
 bench: build
-	ROUSE_PEERS=$$(scripts/peers.sh | tail -n 1) ROUSE_BINARY=$(CURDIR)/bin/rouse $(GO) run ./bench $(BENCH)
+	peers=$$(scripts/peers.sh) && ROUSE_PEERS=$$peers ROUSE_BINARY=$(CURDIR)/bin/rouse $(GO) run ./bench $(BENCH)
 
 clean:
 	rm -rf bin .cache
