@@ -9,42 +9,53 @@ import (
 	"rouse/internal/store"
 )
 
+// begun is a turn that was moved to running, and what its prompt needs.
+type begun struct {
+	turn    *rouse.Turn
+	session *rouse.Session
+	parts   []rouse.Part
+	grants  []rouse.PermissionRule // given with "always" in the session's directory
+}
+
 // begin moves the oldest queued turn to running. It is the dispatch: after a
-// crash a turn that got here is interrupted, never run again. A turn that has
-// to wait for a wall stays queued and t is nil; one that has to end on it is
-// given with the wall, and nothing is written.
-func (ln *lane) begin() (t *rouse.Turn, s *rouse.Session, parts []rouse.Part, wall *rouse.Wall, err error) {
+// crash a turn that got here is interrupted, never run again. All that the
+// prompt needs is read with it, so that nothing can fail between the two. A
+// turn that has to wait for a wall stays queued and there is none; one that
+// has to end on it is given with the wall, and nothing is written.
+func (ln *lane) begin() (b begun, wall *rouse.Wall, err error) {
 	crash.At(crash.BeginBefore)
 	err = ln.write(store.Lazy, func(tx *store.Tx) error {
-		t, parts, wall = nil, nil, nil
-		var err error
-		if s, err = tx.Session(ln.id); err != nil || s.Pause || s.Running != "" {
+		b, wall = begun{}, nil
+		s, err := tx.Session(ln.id)
+		if err != nil || s.Pause || s.Running != "" {
 			return err
 		}
-		if t, err = tx.NextTurn(s); err != nil || t == nil {
+		t, err := tx.NextTurn(s)
+		if err != nil || t == nil {
 			return err
 		}
 		adm, err := ln.l.admit(tx, s, t)
-		switch {
-		case err != nil:
+		if err != nil || adm.Verdict == rouse.Hold {
 			return err
-		case adm.Verdict == rouse.Hold:
-			t = nil
-			return nil
-		case adm.Verdict == rouse.Refuse:
+		}
+		b = begun{turn: t, session: s}
+		if adm.Verdict == rouse.Refuse {
 			wall = adm.Wall
 			return nil
 		}
-		if parts, err = tx.Parts(t.UserMessage); err != nil {
+		if b.parts, err = tx.Parts(t.UserMessage); err != nil {
+			return err
+		}
+		if b.grants, err = tx.Grants(s.Directory); err != nil {
 			return err
 		}
 		return ln.start(tx, s, t)
 	})
 	if err != nil {
-		return nil, nil, nil, nil, err
+		return begun{}, nil, err
 	}
 	crash.At(crash.BeginAfter)
-	return t, s, parts, wall, nil
+	return b, wall, nil
 }
 
 // start moves a queued turn to running, in the transaction that does so.

@@ -64,6 +64,35 @@ func TestStoreDown(t *testing.T) {
 	w.nothingOpen(s.ID)
 }
 
+// What a dispatch cannot read leaves its prompt queued, for the next try.
+func TestDispatchCannotRead(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		db, err := sql.Open("sqlite", w.store.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		rename := func(from, to string) {
+			t.Helper()
+			if _, err := db.Exec("ALTER TABLE " + from + " RENAME TO " + to); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := w.session()
+		rename("grants", "gone")
+		acc := w.prompt(s.ID, "echo", "x")
+		rest()
+		if turn, err := w.store.Turn(t.Context(), acc.TurnID); err != nil || turn.State != rouse.TurnQueued {
+			t.Errorf("%+v %v", turn, err)
+		}
+		rename("gone", "grants")
+		if turn := w.wait(acc); turn.State != rouse.TurnCompleted {
+			t.Errorf("%+v", turn)
+		}
+		w.nothingOpen(s.ID)
+	})
+}
+
 // Where nobody is there to answer, what asks is rejected and the turn goes on.
 func TestUnattended(t *testing.T) {
 	for _, mode := range []string{"permission", "question"} {

@@ -152,14 +152,14 @@ func (ln *lane) next() {
 		ln.l.hold.give()
 		return
 	}
-	t, s, parts, wall, err := ln.begin()
+	b, wall, err := ln.begin()
 	if wall != nil {
 		ln.giveBack()
-		ln.refuse(t.ID, wall)
+		ln.refuse(b.turn.ID, wall)
 		ln.idle.Reset(ln.linger())
 		return
 	}
-	if err != nil || t == nil {
+	if err != nil || b.turn == nil {
 		ln.giveBack()
 		if err != nil && rouse.KindOf(err) == rouse.NotFound {
 			err = nil // the session was deleted
@@ -169,7 +169,7 @@ func (ln *lane) next() {
 		return
 	}
 	ln.idle.Stop()
-	ln.dispatch(t, s, parts)
+	ln.dispatch(b)
 }
 
 // giveBack frees what next took for a turn.
@@ -179,18 +179,12 @@ func (ln *lane) giveBack() {
 }
 
 // dispatch gives the turn to the engine, in a goroutine that posts back.
-func (ln *lane) dispatch(t *rouse.Turn, s *rouse.Session, parts []rouse.Part) {
+func (ln *lane) dispatch(b begun) {
+	t, s := b.turn, b.session
 	a := newActive(t, s)
 	a.ctx, a.end = context.WithCancelCause(context.WithoutCancel(ln.l.ctx))
 	ln.turn = a
 	ln.sink.begin(t)
-	grants, err := ln.l.Store.Grants(ln.l.ctx, s.Directory)
-	if err != nil {
-		close(a.opened) // nothing will be: whoever waits for the conversation goes on
-		ln.claim(t.Generation, engine.Outcome{State: rouse.TurnFailed, Failure: &rouse.Failure{Class: rouse.ClassNone, Code: rouse.CodeLaunch,
-			Message: "the permissions of this directory could not be read", Source: "rouse"}})
-		return
-	}
 	key := convKey{s.Engine, s.Directory, t.Agent}
 	if ln.conv != nil && (ln.convSpec != key || ln.conv.Info().EngineSession != s.Resume[s.Engine]) {
 		ln.dropConversation() // or its memory is not the session's any more
@@ -200,9 +194,9 @@ func (ln *lane) dispatch(t *rouse.Turn, s *rouse.Session, parts []rouse.Part) {
 	if ln.l.Env != nil {
 		spec.Env = ln.l.Env(s.ID)
 	}
-	prompt := rouse.Prompt{SessionID: s.ID, TurnID: t.ID, Generation: t.Generation, MessageID: t.UserMessage, Parts: parts,
+	prompt := rouse.Prompt{SessionID: s.ID, TurnID: t.ID, Generation: t.Generation, MessageID: t.UserMessage, Parts: b.parts,
 		Agent: t.Agent, Model: t.Model, System: t.System, Tools: t.Tools, Format: t.Format, Unattended: t.Unattended,
-		Kind: t.Kind, Command: t.Command, Rules: append(grants, s.Permission...)}
+		Kind: t.Kind, Command: t.Command, Rules: append(b.grants, s.Permission...)}
 	conv, closing := ln.conv, ln.closing
 	ln.answers.Go(func() {
 		if closing != nil { // an agent's session is in one process at a time

@@ -399,7 +399,11 @@ func TestAnswers(t *testing.T) {
 		if got := text(w.tail(s.ID)); got != "answered: always" {
 			t.Error(got)
 		}
-		grants, err := w.store.Grants(t.Context(), w.dir)
+		var grants []rouse.PermissionRule
+		err = w.store.Write(t.Context(), store.Lazy, func(tx *store.Tx) (err error) {
+			grants, err = tx.Grants(w.dir)
+			return err
+		})
 		if err != nil || !slices.Contains(grants, rouse.PermissionRule{Permission: "bash", Pattern: "echo *", Action: rouse.Allow}) {
 			t.Errorf("grants %v %v", grants, err)
 		}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 )
 
@@ -30,6 +31,11 @@ func (s *Store) each(ctx context.Context, fn func(body []byte) error, text strin
 	if err != nil {
 		return err
 	}
+	return bodies(rows, fn)
+}
+
+// bodies calls fn with the only column of every row and closes the rows.
+func bodies(rows *sql.Rows, fn func(body []byte) error) error {
 	defer rows.Close()
 	for rows.Next() {
 		var body []byte

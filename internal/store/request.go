@@ -70,23 +70,17 @@ func (s *Store) Request(ctx context.Context, id string) (*rouse.Request, error) 
 	return &r, failure(op, err)
 }
 
-// Grants are the rules that people gave with "always" in a directory.
-func (s *Store) Grants(ctx context.Context, directory string) ([]rouse.PermissionRule, error) {
-	const op = "store: grants"
-	rows, err := s.query(ctx, `SELECT permission, pattern FROM grants WHERE directory = $1 ORDER BY at, permission, pattern`, directory)
-	if err != nil {
-		return nil, failure(op, err)
-	}
-	defer rows.Close()
-	var out []rouse.PermissionRule
-	for rows.Next() {
+// Grants are the rules that people gave with "always" in a directory, oldest
+// first.
+func (tx *Tx) Grants(directory string) (rules []rouse.PermissionRule, err error) {
+	err = tx.each(func(body []byte) error {
 		r := rouse.PermissionRule{Action: rouse.Allow}
-		if err := rows.Scan(&r.Permission, &r.Pattern); err != nil {
-			return nil, failure(op, err)
-		}
-		out = append(out, r)
-	}
-	return out, failure(op, rows.Err())
+		err := json.Unmarshal(body, &r)
+		rules = append(rules, r)
+		return err
+	}, `SELECT json_object('permission', permission, 'pattern', pattern) FROM grants
+		WHERE directory = $1 ORDER BY at, permission, pattern`, directory)
+	return rules, err
 }
 
 // PutTodos replaces a session's list and announces it.

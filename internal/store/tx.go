@@ -77,17 +77,7 @@ func (tx *Tx) each(fn func(body []byte) error, text string, args ...any) error {
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var body []byte
-		if err := rows.Scan(&body); err != nil {
-			return err
-		}
-		if err := fn(body); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return bodies(rows, fn)
 }
 
 func (tx *Tx) do(text string, args ...any) error {
