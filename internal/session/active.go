@@ -57,6 +57,7 @@ type openText struct {
 	live   *feed.Text // nil until its start is committed
 	shown  int        // bytes of text that live has
 	saved  int        // bytes that are in chunk rows
+	saving bool       // a chunk is on its way to the store; one at a time leaves no hole
 	chunks []int64
 }
 

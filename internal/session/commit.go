@@ -8,6 +8,8 @@ import (
 	"rouse/internal/store"
 )
 
+var errStoreDown = rouse.Errorf(rouse.Unavailable, "session: commit", "the database cannot be used right now")
+
 // commit writes what the fold staged, in one transaction behind the fence.
 // Refused writes stay staged and are tried again.
 func (ln *lane) commit() { ln.commitAs(store.Lazy) }
@@ -18,7 +20,7 @@ func (ln *lane) commitAs(d store.Durability) error {
 		return nil
 	}
 	if ln.down {
-		return rouse.Errorf(rouse.Unavailable, "session: commit", "the database cannot be used right now")
+		return errStoreDown
 	}
 	crash.At(crash.FoldBefore)
 	err := ln.write(d, func(tx *store.Tx) error {
@@ -121,17 +123,25 @@ func (ln *lane) flushText() {
 	}
 	ln.flush.Reset(flushEvery)
 	t := a.text
-	if t == nil || t.live == nil || len(t.text) == t.saved || ln.down {
+	if t == nil || t.live == nil || t.saving || len(t.text) == t.saved || ln.down {
 		return
 	}
-	n, part, piece := ln.l.Store.NewChunk(), t.part.ID, string(t.text[t.saved:])
-	t.saved = len(t.text)
+	n, part, upto := ln.l.Store.NewChunk(), t.part.ID, len(t.text)
+	piece := string(t.text[t.saved:])
+	t.saving = true
 	t.chunks = append(t.chunks, n)
 	ln.l.Store.Go(context.WithoutCancel(ln.l.ctx), store.Lazy, func(tx *store.Tx) error {
 		return tx.AppendChunk(n, part, piece)
-	}, func(err error) {
-		if err != nil {
-			ln.l.Log.Warn("session.flush", "session", ln.id, "err", err)
-		}
-	})
+	}, func(err error) { ln.box.put(flushed{t, upto, err}) })
+}
+
+// textFlushed notes how much of a growing text is stored. What was refused is
+// in the next chunk.
+func (ln *lane) textFlushed(m flushed) {
+	m.text.saving = false
+	if m.err == nil {
+		m.text.saved = m.upto
+	} else if ln.turn != nil && ln.turn.text == m.text {
+		ln.storeFailed(m.err)
+	}
 }

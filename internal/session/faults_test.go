@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"database/sql"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -64,32 +65,96 @@ func TestStoreDown(t *testing.T) {
 	w.nothingOpen(s.ID)
 }
 
+// rename renames a table behind the store's back: whatever needs it fails.
+func (w *world) rename(from, to string) {
+	w.t.Helper()
+	db, err := sql.Open("sqlite", w.store.Path())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("ALTER TABLE " + from + " RENAME TO " + to); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // What a dispatch cannot read leaves its prompt queued, for the next try.
 func TestDispatchCannotRead(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		db, err := sql.Open("sqlite", w.store.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		rename := func(from, to string) {
-			t.Helper()
-			if _, err := db.Exec("ALTER TABLE " + from + " RENAME TO " + to); err != nil {
-				t.Fatal(err)
-			}
-		}
 		s := w.session()
-		rename("grants", "gone")
+		w.rename("grants", "gone")
 		acc := w.prompt(s.ID, "echo", "x")
 		rest()
 		if turn, err := w.store.Turn(t.Context(), acc.TurnID); err != nil || turn.State != rouse.TurnQueued {
 			t.Errorf("%+v %v", turn, err)
 		}
-		rename("gone", "grants")
+		w.rename("gone", "grants")
 		if turn := w.wait(acc); turn.State != rouse.TurnCompleted {
 			t.Errorf("%+v", turn)
 		}
 		w.nothingOpen(s.ID)
+	})
+}
+
+// An answer that could not be stored is not given later: the next one counts.
+func TestAnswerRefused(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		s := w.session()
+		acc := w.prompt(s.ID, "permission", "x")
+		rest()
+		open, err := w.store.Requests(t.Context(), s.ID, rouse.ForPermission)
+		if err != nil || len(open) != 1 {
+			t.Fatal(open, err)
+		}
+		answer := func(verb string) error {
+			return w.lanes.Answer(t.Context(), open[0].ID, rouse.ForPermission, rouse.Reply{Verb: verb})
+		}
+		w.rename("grants", "gone")
+		for range 2 { // while it is not known that the database fails, and then
+			if err := answer(rouse.ReplyAlways); err == nil || rouse.KindOf(err) == rouse.NotFound {
+				t.Errorf("an answer that was not stored: %v", err)
+			}
+		}
+		w.rename("gone", "grants")
+		<-time.After(2 * time.Second) // virtual
+		if row, err := w.store.Session(t.Context(), s.ID); err != nil || row.WaitingFor != rouse.ForPermission {
+			t.Errorf("nobody is waited for any more: %+v %v", row, err)
+		}
+		if err := answer(rouse.ReplyReject); err != nil {
+			t.Fatal(err)
+		}
+		w.wait(acc)
+		if got := text(w.tail(s.ID)); got != "answered: reject" {
+			t.Error(got)
+		}
+		w.nothingOpen(s.ID)
+	})
+}
+
+// Running text that could not be kept for a while has no hole after a crash.
+func TestFlushRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, t.TempDir(), "boo_1")
+		s := w.session()
+		running := w.prompt(s.ID, "stream", "x")
+		<-time.After(1200 * time.Millisecond) // virtual: one flush before, one while it fails, one after
+		w.rename("chunks", "gone")
+		<-time.After(time.Second)
+		w.rename("gone", "chunks")
+		<-time.After(1500 * time.Millisecond)
+		w = w.killed("boo_2")
+		defer w.stop()
+		if turn := w.wait(running); turn.State != rouse.TurnInterrupted {
+			t.Errorf("running turn: %s", turn.State)
+		}
+		var whole strings.Builder
+		for i := range 200 {
+			fmt.Fprintf(&whole, "t%d ", i)
+		}
+		got := text(w.tail(s.ID))
+		if !strings.HasPrefix(whole.String(), got) || !strings.Contains(got, "t120 ") {
+			t.Errorf("what is left of the text: %q", got)
+		}
 	})
 }
 

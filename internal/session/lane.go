@@ -34,6 +34,11 @@ type (
 		failure           rouse.Failure
 		done              chan error // 1 slot
 	}
+	flushed struct { // a piece of a growing text was stored, or refused
+		text *openText
+		upto int
+		err  error
+	}
 	probe   struct{}                     // ask the engine whether it answers its protocol
 	barrier struct{ done chan struct{} } // closed once everything before it is handled
 	reset   struct{}                     // the session changed under the conversation: open a new one
@@ -131,6 +136,8 @@ func (ln *lane) handle(m any) {
 		ln.supersede()
 	case condemned:
 		ln.condemn(m)
+	case flushed:
+		ln.textFlushed(m)
 	case probe:
 		ln.probe()
 	case barrier:

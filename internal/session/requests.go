@@ -80,16 +80,22 @@ func (ln *lane) tell(a *active, requestID string, reply rouse.Reply) {
 	}
 }
 
-// answer takes a person's reply: stored first, then told.
+// answer takes a person's reply: stored first, then told. A reply that cannot
+// be stored is refused and never given: another one may come instead.
 func (ln *lane) answer(m answered) {
+	ln.commit() // what came before it
 	a := ln.turn
 	if a == nil {
 		m.done <- requestGone(m.requestID)
 		return
 	}
 	r, ok := a.requests[m.requestID]
-	if !ok {
+	switch {
+	case !ok:
 		m.done <- requestGone(m.requestID)
+		return
+	case ln.down:
+		m.done <- errStoreDown
 		return
 	}
 	ln.closeRequest(a, r, m.reply)
@@ -97,6 +103,11 @@ func (ln *lane) answer(m answered) {
 	crash.At(crash.AnswerBefore)
 	err := ln.commitAs(store.Promise)
 	crash.At(crash.AnswerAfter)
+	if err != nil && ln.turn == a {
+		a.pending, a.replies = nil, nil
+		a.requests[r.ID], a.turn.State = r, rouse.TurnWaiting
+		ln.sink.waits(a.turn.Generation, &rouse.WaitFact{For: r.Kind, ID: r.ID, Since: time.Now()}) // the wait before is counted
+	}
 	m.done <- err
 }
 

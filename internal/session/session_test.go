@@ -519,22 +519,26 @@ func TestDoorRefusals(t *testing.T) {
 	})
 }
 
+// killed gives the world that a kill at this moment leaves, with a new server.
+func (w *world) killed(boot string) *world {
+	w.t.Helper()
+	left := filepath.Join(w.t.TempDir(), "rouse.db")
+	if err := store.Copy(w.t.Context(), w.store.Path(), left); err != nil {
+		w.t.Fatal(err)
+	}
+	w.stop()
+	return open(w.t, filepath.Dir(left), boot)
+}
+
 // A new life of the server interrupts what the old one left and runs the rest.
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		w := open(t, dir, "boo_1")
+		w := open(t, t.TempDir(), "boo_1")
 		s := w.session()
 		running := w.prompt(s.ID, "stream", "x")
 		queued := w.prompt(s.ID, "echo", "after")
 		<-time.After(2500 * time.Millisecond) // virtual: two flushes
-		crashed := filepath.Join(t.TempDir(), "rouse.db")
-		if err := store.Copy(t.Context(), w.store.Path(), crashed); err != nil { // what a kill would leave
-			t.Fatal(err)
-		}
-		w.stop()
-
-		w = open(t, filepath.Dir(crashed), "boo_2")
+		w = w.killed("boo_2")
 		defer w.stop()
 		turn := w.wait(running)
 		if turn.State != rouse.TurnInterrupted {
