@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,7 @@ func (r *Record) oldLayout(s string) Reason {
 	case head[1] != "ERROR":
 		return ReasonNotError
 	}
-	f, said, found, whole := header(s[len(head[0]):])
+	f, said, found := header(s[len(head[0]):])
 	switch {
 	case f.first["service"] == "session.processor":
 		if found && aborted(processorText(said)) {
@@ -38,10 +39,8 @@ func (r *Record) oldLayout(s string) Reason {
 		return ReasonOldProcess
 	case f.first["service"] != "llm" || !found:
 		return ReasonOther
-	case !whole:
-		return ReasonMalformed
 	}
-	var failed failedCall
+	var failed map[string]object
 	rest, ok := decode(said, &failed)
 	switch {
 	case !ok || strings.TrimSpace(rest) == "":
@@ -56,7 +55,7 @@ func (r *Record) oldLayout(s string) Reason {
 	r.provider, r.model = f.first["providerID"], f.first["modelID"]
 	r.agent, r.small = f.first["agent"], f.first["small"]
 	r.link, r.linked = f.first["action_url"]
-	r.call(&failed.Error)
+	r.call(failed["error"])
 	return r.whole(head[2], false)
 }
 
@@ -66,27 +65,46 @@ type tokens struct {
 	twice bool
 }
 
-// header reads the tokens up to error=, and what follows that. whole says that
-// there was nothing else between them.
-func header(s string) (f tokens, said string, found, whole bool) {
+// header reads the tokens up to error=, and what follows that. Old versions
+// quote nothing: words without a key belong to the value in front of them, as
+// in agent=code reviewer.
+func header(s string) (f tokens, said string, found bool) {
 	f.first = make(map[string]string, 8)
-	for s = strings.TrimLeft(s, " "); s != ""; {
-		if said, ok := strings.CutPrefix(s, "error="); ok {
-			return f, said, true, true
+	last, from := "", 0 // the key in front, and where its value begins
+	for rest := strings.TrimLeft(s, " "); rest != ""; {
+		if said, ok := strings.CutPrefix(rest, "error="); ok {
+			return f, said, true
 		}
-		key, value, rest, ok := token(s)
-		if !ok {
-			_, said, found = strings.Cut(s, " error=")
-			return f, said, found, false
-		}
-		if _, ok := f.first[key]; ok {
+		at := len(s) - len(rest)
+		key, value, next := unquoted(rest)
+		_, seen := f.first[key]
+		switch {
+		case key != "" && seen:
 			f.twice = true
-		} else {
+		case key != "":
 			f.first[key] = value
+			last, from = key, at+len(key)+1
+		case last == "":
+			return f, "", false // words in front of the first key
+		default:
+			f.first[last] = s[from : at+len(value)]
 		}
-		s = rest
+		rest = next
 	}
-	return f, "", false, true
+	return f, "", false
+}
+
+// unquoted reads what token does, or else a word: its value may be empty and
+// hold anything, and there may be no key.
+func unquoted(s string) (key, value, rest string) {
+	if key, value, rest, ok := token(s); ok {
+		return key, value, rest
+	}
+	value, rest, _ = strings.Cut(s, " ")
+	if n := keyLength(value); n > 0 {
+		key, value = value[:n], value[n+1:]
+	}
+	return key, value, strings.TrimLeft(rest, " ")
 }
 
 // processorText is the error of an old session.processor record, which is not
@@ -96,31 +114,52 @@ func processorText(said string) string {
 	return strings.TrimSuffix(strings.TrimRight(said, " "), " process")
 }
 
-// failedCall is the JSON of an old record, as far as it is of use. What has
-// another type than expected is left out, not refused.
-type failedCall struct{ Error callError }
+// object is a JSON object's members by their exact names, which structs are
+// not decoded by: there "Message" is "message", too. What is no object has none.
+type object map[string]json.RawMessage
 
-type callError struct {
-	Name, Message, ResponseBody string
-	StatusCode                  float64
-	Data                        struct{ Error apiError }
-	Errors                      []callError // of AI_RetryError, one for each attempt
-	RequestBodyValues           request
+func objectOf(raw json.RawMessage) object {
+	var o object
+	_ = json.Unmarshal(raw, &o) // what has another type than expected is left out, not refused
+	return o
 }
 
-type apiError struct {
-	Message    string
-	Type, Code any // texts or numbers
+func (o object) at(member string) object { return objectOf(o[member]) }
+
+// text is a member that is a text, or "".
+func (o object) text(member string) string {
+	s, _ := o.value(member).(string)
+	return s
 }
 
-// request is where the wires of providers keep the system text.
-type request struct {
-	System, Instructions any
-	SystemInstruction    any
-	Messages, Input      json.RawMessage
+// scalar is a member that is a text or a number, as text.
+func (o object) scalar(member string) string {
+	switch v := o.value(member).(type) {
+	case string:
+		return v
+	case float64:
+		b, _ := json.Marshal(v) // a float64 from JSON
+		return string(b)
+	}
+	return ""
 }
 
-// decode reads one JSON value into v; rest is what follows it.
+func (o object) value(member string) (v any) {
+	if raw := o[member]; len(raw) > 0 && raw[0] != '{' && raw[0] != '[' {
+		_ = json.Unmarshal(raw, &v) // a part of what was decoded
+	}
+	return v
+}
+
+// apiError is what a provider said.
+type apiError struct{ message, kind, code string }
+
+func (o object) apiError() apiError {
+	return apiError{o.text("message"), o.scalar("type"), o.scalar("code")}
+}
+
+// decode reads one JSON value into v, as far as it is of v's type; rest is what
+// follows it.
 func decode(s string, v any) (rest string, ok bool) {
 	d := json.NewDecoder(strings.NewReader(s))
 	var other *json.UnmarshalTypeError
@@ -131,79 +170,60 @@ func decode(s string, v any) (rest string, ok bool) {
 }
 
 // call takes the text and what else is known from a failed call.
-func (r *Record) call(e *callError) {
-	r.name = e.Name
-	r.title = e.RequestBodyValues.asksForTitle()
-	if n := len(e.Errors); e.Name == retryError && n > 0 {
-		e = &e.Errors[n-1]
-		r.title = r.title || e.RequestBodyValues.asksForTitle()
+func (r *Record) call(e object) {
+	r.name = e.text("name")
+	r.title = asksForTitle(e["requestBodyValues"])
+	var each []json.RawMessage // of AI_RetryError, one for each attempt
+	if r.name == retryError && json.Unmarshal(e["errors"], &each) == nil && len(each) > 0 {
+		e = objectOf(each[len(each)-1])
+		r.title = r.title || asksForTitle(e["requestBodyValues"])
 	}
-	r.status = int(min(max(e.StatusCode, 0), 999))
-	api := e.Data.Error
-	if body, ok := bodyError(e.ResponseBody); ok {
-		api.Message = cmp.Or(api.Message, body.Message)
-		if api.Type == nil && api.Code == nil {
-			api.Type, api.Code = body.Type, body.Code
-		}
+	if status, ok := e.value("statusCode").(float64); ok {
+		r.status = int(min(max(status, 0), 999))
 	}
-	r.text = cmp.Or(api.Message, e.Message, e.Name)
-	r.kind, r.code = scalar(api.Type), scalar(api.Code)
+	said := e.at("data").at("error").apiError()
+	body := bodyError(e.text("responseBody"))
+	r.text = cmp.Or(said.message, body.message, e.text("message"), e.text("name"))
+	r.kind, r.code = said.kind, said.code
+	if said.kind == "" && said.code == "" {
+		r.kind, r.code = body.kind, body.code
+	}
 }
 
 // bodyError reads what a provider answered: {"error": {…}}, {"error": "…"} or
 // {"message": "…"}.
-func bodyError(body string) (apiError, bool) {
-	var b struct {
-		apiError
-		Error json.RawMessage
-	}
+func bodyError(body string) apiError {
+	var b object
 	if _, ok := decode(body, &b); !ok {
-		return apiError{}, false
+		return apiError{}
 	}
-	var inner apiError
-	if len(b.Error) > 0 && b.Error[0] == '"' {
-		_ = json.Unmarshal(b.Error, &inner.Message) // a JSON string, as was seen
-	} else if len(b.Error) > 0 {
-		_, _ = decode(string(b.Error), &inner) // what cannot be taken stays empty
+	said, top := b.at("error").apiError(), b.apiError()
+	said.message = cmp.Or(said.message, b.text("error"), top.message)
+	if said.kind == "" && said.code == "" {
+		said.kind, said.code = top.kind, top.code
 	}
-	if inner.Message == "" {
-		inner.Message = b.Message
-	}
-	if inner.Type == nil && inner.Code == nil {
-		inner.Type, inner.Code = b.Type, b.Code
-	}
-	return inner, true
+	return said
 }
 
-// scalar is a text or a number as text.
-func scalar(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case float64:
-		b, _ := json.Marshal(v) // a float64 from JSON
-		return string(b)
+// asksForTitle looks where the wires of providers keep the system text.
+func asksForTitle(request json.RawMessage) bool {
+	if !bytes.Contains(request, []byte(titleWords)) {
+		return false
 	}
-	return ""
-}
-
-func (q *request) asksForTitle() bool {
-	if startsTitle(q.System) || startsTitle(q.Instructions) || startsTitle(q.SystemInstruction) {
-		return true
+	q := objectOf(request)
+	for _, member := range []string{"system", "instructions", "systemInstruction"} {
+		var v any
+		if json.Unmarshal(q[member], &v) == nil && startsTitle(v) {
+			return true
+		}
 	}
-	for _, list := range []json.RawMessage{q.Messages, q.Input} {
-		var messages []struct {
-			Role    string
-			Content any
-		}
-		if len(list) == 0 || !strings.Contains(string(list), titleWords) {
-			continue
-		}
-		if _, ok := decode(string(list), &messages); !ok {
-			continue
-		}
-		for _, m := range messages {
-			if (m.Role == "system" || m.Role == "developer") && startsTitle(m.Content) {
+	for _, member := range []string{"messages", "input"} {
+		var messages []json.RawMessage
+		_ = json.Unmarshal(q[member], &messages) // as above
+		for _, raw := range messages {
+			m := objectOf(raw)
+			var content any
+			if role := m.text("role"); (role == "system" || role == "developer") && json.Unmarshal(m["content"], &content) == nil && startsTitle(content) {
 				return true
 			}
 		}

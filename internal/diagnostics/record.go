@@ -97,7 +97,11 @@ func stamp(s string, zone bool) (time.Time, bool) {
 		layout = time.RFC3339
 	}
 	at, err := time.Parse(layout, s)
-	return at, err == nil && !strings.Contains(s, ",")
+	if err != nil || strings.Contains(s, ",") {
+		return time.Time{}, false
+	}
+	_, offset, signed := strings.Cut(strings.ReplaceAll(s[len(shape):], "-", "+"), "+")
+	return at, !signed || offset[:2] < "24" && offset[3:] < "60"
 }
 
 func sessionID(s string) bool {
