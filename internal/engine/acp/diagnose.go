@@ -48,7 +48,7 @@ func (c *Conversation) diagnose(at time.Time, rec diagnostics.Record, prompts in
 		}
 	}
 	if t := c.enrichable(at); t != nil {
-		late := c.context(t, at, max(prompts, 1))
+		late := c.context(t, at, prompts+1) // it is open no more, and as likely meant as those that are
 		late.AgentType, late.SessionID = c.e.agent.Type, c.id
 		var fresh diagnostics.Prompt
 		if f := fresh.Judge(rec, late); f.Action != diagnostics.Ignore && f.Class != rouse.ClassNone {

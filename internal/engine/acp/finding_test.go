@@ -6,7 +6,10 @@ import (
 	"time"
 
 	"rouse"
+	"rouse/internal/diagnostics"
 	"rouse/internal/engine"
+	"rouse/internal/engine/acp/judge"
+	"rouse/internal/engine/acp/wire"
 )
 
 func TestRPCFailure(t *testing.T) {
@@ -92,6 +95,37 @@ func TestEnrichment(t *testing.T) {
 	d := b.sink.Await(t, "the record", func(u engine.Update) bool { x, ok := u.Body.(engine.Diagnostic); return ok && x.Terminal })
 	if f := d.Body.(engine.Diagnostic).Failure; f.Class != rouse.ClassQuota || d.Generation != 1 {
 		t.Errorf("%+v", d)
+	}
+}
+
+// TestWhoIsEnriched: for half a second, and where it is sure that the record is
+// about that prompt: OpenCode before 1.17 names the wrong session when another
+// prompt is open in the process.
+func TestWhoIsEnriched(t *testing.T) {
+	at := time.Date(2026, 11, 30, 12, 56, 23, 0, time.UTC)
+	fresh := `timestamp=2026-11-30T12:56:23.100Z level=ERROR message=process session.id=ses_1 error="usage limit reached"`
+	old := `ERROR 2026-11-30T12:56:23 +5ms service=llm sessionID=ses_1 error={"error":{"message":"usage limit reached"}} stream error`
+	for _, x := range []struct {
+		line   string
+		after  time.Duration
+		others int // prompts that are open in the process
+		want   bool
+	}{
+		{fresh, 499 * time.Millisecond, 0, true}, {fresh, 500 * time.Millisecond, 0, true}, {fresh, 501 * time.Millisecond, 0, false}, {fresh, 0, 3, true},
+		{old, 0, 0, true}, {old, 0, 1, false}, {old, 0, 2, false},
+		{strings.ReplaceAll(fresh, "ses_1", "ses_2"), 0, 0, false}, {strings.Replace(fresh, "23.100", "22.999", 1), 0, 0, false},
+	} {
+		c := &Conversation{e: New(Agent{Type: "opencode"}, Options{}), id: "ses_1"}
+		answer, err := wire.Parse([]byte(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Internal error"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.last = &turn{p: rouse.Prompt{Generation: 7}, ended: true, answer: answer, judge: judge.New(judge.Params{}, "opencode", "ses_1", answer.ID, at)}
+		c.last.judge.Agent(at.Add(200*time.Millisecond), answer)
+		got := c.diagnose(at.Add(200*time.Millisecond+x.after), diagnostics.Parse(diagnostics.Line{Text: []byte(x.line)}), x.others)
+		if len(got) > 0 != x.want || x.want && (got[0].Generation != 7 || got[0].Body.(engine.Diagnostic).Failure.Class != rouse.ClassQuota) {
+			t.Errorf("%v later, %d others, %s\n got %+v", x.after, x.others, x.line, got)
+		}
 	}
 }
 
