@@ -66,7 +66,8 @@ type WaitFact struct {
 }
 
 // ProbeFact is a question to the engine's protocol: Answered is zero while it
-// is open. Nothing is known of an engine that has no harmless question.
+// is open, and Asked stays that of the first one that was not answered. Nothing
+// is known of an engine that has no harmless question.
 type ProbeFact struct {
 	Asked    time.Time `json:"asked"`
 	Answered time.Time `json:"answered,omitzero"`

@@ -44,6 +44,7 @@ var EngineModes = map[string]string{
 	"deaf":       "as hang, but ignores cancel: only force ends it",
 	"stubborn":   "as hang, but ignores cancel and force: only the end of its context frees it, 2 s later",
 	"late":       "answers as completed 1 s after cancel",
+	"dispatched": "answers in full, but the end of its prompt is never told: only force frees it",
 	"fail":       "ends on a usage limit",
 	"bare":       "ends with an error that has no class; the diagnostic comes 100 ms later",
 	"silent":     "ends with an error that has no class; nothing else comes",
@@ -62,6 +63,7 @@ var EngineModes = map[string]string{
 	"longretry":  "a known retry after 10 minutes, then text",
 	"chatter":    "as hang, with a metadata frame every second",
 	"freeze":     "as hang, and its protocol does not answer either",
+	"dead":       "as mute, and its protocol does not answer either",
 }
 
 // Open makes a conversation. The agent "refuse" cannot be opened.
@@ -113,7 +115,7 @@ func (c *conversation) Prompt(ctx context.Context, p rouse.Prompt) engine.Outcom
 	}()
 	play, ok := modes[p.Model.Model]
 	if !ok {
-		return failed(rouse.ClassModel, rouse.CodeModel, "the drill engine has no mode "+p.Model.Model)
+		return r.failed(rouse.ClassModel, rouse.CodeModel, "process", "the drill engine has no mode "+p.Model.Model)
 	}
 	return play(r)
 }
@@ -134,6 +136,7 @@ var modes = map[string]func(*run) engine.Outcome{
 	"deaf":       func(r *run) engine.Outcome { r.begin(); return r.until(false, true, 0) },
 	"stubborn":   func(r *run) engine.Outcome { r.begin(); return r.until(false, false, 2*time.Second) },
 	"late":       (*run).lateAnswer,
+	"dispatched": (*run).dispatched,
 	"fail":       (*run).quota,
 	"bare":       (*run).bare,
 	"silent":     func(*run) engine.Outcome { return engine.Outcome{State: rouse.TurnFailed, Finish: "error"} },
@@ -152,15 +155,18 @@ var modes = map[string]func(*run) engine.Outcome{
 	"longretry":  (*run).longRetry,
 	"chatter":    (*run).chatter,
 	"freeze":     (*run).freeze,
+	"dead":       (*run).dead,
 }
 
 func completed() engine.Outcome {
 	return engine.Outcome{State: rouse.TurnCompleted, Finish: "stop", Evidence: "drill"}
 }
 
-func failed(class rouse.Class, code, message string) engine.Outcome {
+// failed is a failure of the prompt's own provider: a wall that comes of it
+// stands in the way of that one.
+func (r *run) failed(class rouse.Class, code, source, message string) engine.Outcome {
 	return engine.Outcome{State: rouse.TurnFailed, Finish: "error", Evidence: "drill", Failure: &rouse.Failure{
-		Class: class, Code: code, Provider: "drill", Message: message, Source: "drill"}}
+		Class: class, Code: code, Provider: r.p.Model.Provider, Model: r.p.Model.Model, Message: message, Source: source}}
 }
 
 func (r *run) text() string {

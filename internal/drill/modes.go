@@ -106,8 +106,14 @@ func (r *run) lateAnswer() engine.Outcome {
 	return completed()
 }
 
+// dispatched says all it has to say, and its completion is lost.
+func (r *run) dispatched() engine.Outcome {
+	r.say(r.text())
+	return r.until(false, true, 0)
+}
+
 func (r *run) quota() engine.Outcome {
-	out := failed(rouse.ClassQuota, rouse.CodeQuota, "5-hour usage limit reached")
+	out := r.failed(rouse.ClassQuota, rouse.CodeQuota, "provider_http", "5-hour usage limit reached")
 	out.Failure.LimitModel = r.p.Model.Model // the other modes go on
 	out.Failure.LimitName, out.Failure.ResetAt = "5 hour", time.Now().Add(5*time.Hour).Truncate(time.Second)
 	return out
@@ -117,7 +123,7 @@ func (r *run) exit() engine.Outcome {
 	r.begin()
 	r.send(true, engine.ToolStarted{CallID: "call_1", Name: "bash", State: rouse.ToolRunning, Input: json.RawMessage(`{}`)})
 	r.send(false, engine.Exit{Reason: "exit status 1"})
-	out := failed(rouse.ClassNone, rouse.CodeExited, "the agent exited (status 1)")
+	out := r.failed(rouse.ClassNone, rouse.CodeExited, "process", "the agent exited (status 1)")
 	out.OpenTools = []string{"call_1"}
 	return out
 }

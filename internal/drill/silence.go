@@ -90,13 +90,20 @@ func (r *run) freeze() engine.Outcome {
 	return r.until(true, true, 0)
 }
 
+// dead never begins, and its protocol does not answer.
+func (r *run) dead() engine.Outcome {
+	r.c.setFrozen(true)
+	defer r.c.setFrozen(false)
+	return r.until(true, true, 0)
+}
+
 func (c *conversation) setFrozen(v bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.frozen = v
 }
 
-// Probe is answered by no mode but "freeze", in that it is not.
+// Probe can be asked in the modes "freeze" and "dead", and is not answered.
 func (c *conversation) Probe(ctx context.Context) error {
 	c.mu.Lock()
 	frozen := c.frozen

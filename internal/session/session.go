@@ -108,6 +108,7 @@ type Lanes struct {
 	waits waits
 	slots slots
 	hold  hold
+	ended ended
 	check projects
 }
 

@@ -97,9 +97,13 @@ func (ln *lane) probe() {
 	asked, gen := time.Now(), a.turn.Generation
 	note := func(p *rouse.ProbeFact) {
 		ln.sink.mark(func(v *rouse.Vitals) {
-			if v.Generation == gen {
-				v.Probe = p
+			if v.Generation != gen {
+				return
 			}
+			if was := v.Probe; was != nil && p.Answered.IsZero() && was.Answered.IsZero() && was.Asked.After(v.LastGenuine) {
+				p.Asked = was.Asked // it has not answered since then
+			}
+			v.Probe = p
 		})
 	}
 	ln.answers.Go(func() {
@@ -134,6 +138,7 @@ func (l *Lanes) Adopt(ctx context.Context, sessionID string) (ended bool, err er
 		return err
 	})
 	if err == nil && ended {
+		l.ended.add(sessionID)
 		l.post(sessionID, kick{})
 		l.Gate.Changed() // the end may have moved a wall
 	}

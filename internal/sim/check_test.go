@@ -255,21 +255,27 @@ func (s *sim) checkSession(ctx context.Context, id string, turns map[string]*tal
 	if len(page.Entries) != row.Messages {
 		return fmt.Sprintf("session %s counts %d messages and has %d", id, row.Messages, len(page.Entries))
 	}
-	answered := map[string]int{}
+	answered, said := map[string]int{}, map[uint64]string{}
 	for _, e := range page.Entries {
 		if e.Message.Role == rouse.Assistant {
 			answered[e.Message.TurnID]++
+			said[e.Message.Generation] += textOf(e.Parts)
 			if e.Message.Completed.IsZero() {
 				return fmt.Sprintf("message %s is not completed", e.Message.ID)
 			}
 		}
 		for _, p := range e.Parts {
-			if strings.Contains(p.Text, "from another turn") {
+			if strings.Contains(p.Text, stray) {
 				return fmt.Sprintf("an update of another generation got into %s", e.Message.ID)
 			}
 			if p.Open {
 				return fmt.Sprintf("part %s (%s) of %s is open", p.ID, p.Kind, e.Message.ID)
 			}
+		}
+	}
+	for generation, text := range said {
+		if p := s.checkText(prompted{id, generation}, text); p != "" {
+			return p
 		}
 	}
 	for _, e := range page.Entries {
@@ -283,4 +289,13 @@ func (s *sim) checkSession(ctx context.Context, id string, turns map[string]*tal
 		}
 	}
 	return ""
+}
+
+func textOf(parts []rouse.Part) (text string) {
+	for _, p := range parts {
+		if p.Kind == rouse.TextPart {
+			text += p.Text
+		}
+	}
+	return text
 }

@@ -233,12 +233,12 @@ func (s *sim) silence(arg int) error {
 			continue
 		}
 		switch turn.Model.Model {
-		case "hang", "deaf", "stubborn", "late", "chatter", "freeze":
+		case "hang", "deaf", "stubborn", "late", "chatter", "freeze", "dispatched":
 			n, err := s.w.store.Notice(ctx, id, turn.Generation)
 			if err != nil || n == nil || !n.Visible {
 				return fmt.Errorf("turn %s (%s) is silent for more than eight minutes: notice %+v, %v", turn.ID, turn.Model.Model, n, err)
 			}
-		case "mute":
+		case "mute", "dead":
 			return fmt.Errorf("turn %s said nothing for more than eight minutes and still runs", turn.ID)
 		}
 	}

@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +34,7 @@ type prompted struct {
 type testimony struct {
 	completed, cancelled, bare bool
 	failures                   []string // messages, each of which names the generation
+	text                       []byte   // all that was said
 }
 
 func newWitness() *witness {
@@ -74,6 +77,9 @@ func (w *witness) Open(ctx context.Context, spec engine.Spec, sink engine.Sink) 
 	return c, nil
 }
 
+// stray is what the drill engine says under another generation's number.
+const stray = "from another turn"
+
 // overheard is a lane's sink.
 type overheard struct {
 	engine.Sink
@@ -85,6 +91,9 @@ func (o overheard) Update(ctx context.Context, u engine.Update) {
 	if d, ok := u.Body.(engine.Diagnostic); ok && d.Terminal {
 		d.Failure = o.w.fail(prompted{o.session, u.Generation}, d.Failure)
 		u.Body = d
+	}
+	if text, ok := u.Body.(engine.Text); ok && text.Text != stray {
+		o.w.note(prompted{o.session, u.Generation}, func(t *testimony) { t.text = append(t.text, text.Text...) })
 	}
 	o.Sink.Update(ctx, u)
 }
@@ -175,6 +184,24 @@ func (s *sim) checkEnd(e *rouse.Event, f *rouse.SettledFact, t *tally) string {
 		return ""
 	}
 	return fmt.Sprintf("turn %s (generation %d) ended as %s %+v, of which nothing was said but %+v", e.TurnID, e.Generation, f.State, f.Failure, *said)
+}
+
+// checkText holds what is stored of a turn's text against what was said: its
+// end may be missing, nothing in the middle. Rouse's own words stand last.
+func (s *sim) checkText(of prompted, stored string) string {
+	s.witness.mu.Lock()
+	defer s.witness.mu.Unlock()
+	var said []byte
+	if t := s.witness.turns[of]; t != nil {
+		said = t.text
+	}
+	if own := strings.LastIndex(stored, "⚠️"); own >= 0 && !bytes.HasPrefix(said, []byte(stored)) {
+		stored = stored[:own]
+	}
+	if !bytes.HasPrefix(said, []byte(stored)) {
+		return fmt.Sprintf("generation %d of %s is stored as %q; said was %q", of.generation, of.session, stored, said)
+	}
+	return ""
 }
 
 // checkResume holds the engine's session that a session would go on in against

@@ -63,6 +63,17 @@ func (tx *Tx) NextTurn(s *rouse.Session) (*rouse.Turn, error) {
 	return nil, nil
 }
 
+// LastSettled is the session's newest turn that has ended, or nil.
+func (tx *Tx) LastSettled(sessionID string) (*rouse.Turn, error) {
+	var t rouse.Turn
+	found, err := tx.one(&t, `SELECT body FROM turns WHERE session = $1 AND state NOT IN ('queued', 'running', 'waiting')
+		ORDER BY generation DESC LIMIT 1`, sessionID)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &t, nil
+}
+
 // Fence reads the session for a write of the lane that runs its turn. Fenced
 // if this boot does not run that turn any more, or it is settled. It stands
 // before every write of a lane, so of the turn only what it asks is read.

@@ -36,6 +36,21 @@ func (tx *Tx) PutVerdict(sessionID, turnID string, generation uint64, v *rouse.V
 	return true, tx.Emit(rouse.Event{Type: rouse.VerdictChanged, SessionID: s.ID, Directory: s.Directory, TurnID: turnID, Generation: generation}, &row)
 }
 
+// VerdictCode is the code of the session's verdict that is stored; "" for none.
+func (tx *Tx) VerdictCode(sessionID string) (rouse.VerdictCode, error) {
+	var v rouse.Verdict
+	_, err := tx.one(&v, `SELECT body FROM verdicts WHERE session = $1`, sessionID)
+	return v.Code, err
+}
+
+// Judged are the sessions whose stored verdict has a code.
+func (s *Store) Judged(ctx context.Context, code rouse.VerdictCode) ([]string, error) {
+	var ids []string
+	err := s.each(ctx, func(body []byte) error { ids = append(ids, string(body)); return nil },
+		`SELECT session FROM verdicts WHERE code = $1 ORDER BY session`, string(code))
+	return ids, failure("store: judged", err)
+}
+
 // Verdict is what was made of a session last; NotFound before the first time.
 func (s *Store) Verdict(ctx context.Context, sessionID string) (*rouse.Verdict, error) {
 	const op = "store: verdict"

@@ -174,6 +174,19 @@ func silent(now time.Time, f *Facts, l *Limits, silence time.Duration) rouse.Ver
 	return verdict(rouse.Working, v.Clock)
 }
 
+// neverBegan says that the turn is to be ended, as one that never began. A dead
+// protocol says more than never_started and masks it, but it is no sign of life.
+func neverBegan(now time.Time, f *Facts, found *rouse.Verdict, l *Limits) bool {
+	if found.Code != rouse.Unresponsive {
+		return found.Code == rouse.NeverStarted
+	}
+	alive := *f.Vitals
+	alive.Probe = nil
+	without := *f
+	without.Vitals = &alive
+	return Judge(now, &without, l).Code == rouse.NeverStarted
+}
+
 // toolName is how the tool that runs is called in front of people: its title
 // or its name, never its arguments.
 func toolName(v *rouse.Vitals) string {

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"rouse"
@@ -93,7 +94,11 @@ func (w *Watch) shows() bool {
 // or a person is asked.
 func (w *Watch) peek(ctx context.Context) error {
 	w.mu.Lock()
-	var moved []over
+	type shown struct {
+		session, turn string
+		generation    uint64
+	}
+	var moved []shown
 	for id, s := range w.turns {
 		if !s.shown {
 			continue
@@ -102,7 +107,7 @@ func (w *Watch) peek(ctx context.Context) error {
 		if !ok || v.TurnID != s.turn {
 			s.shown = false // its end hid it
 		} else if v.LastGenuine.After(s.told) || v.Waiting != nil {
-			moved = append(moved, over{id, s.turn, s.generation})
+			moved = append(moved, shown{id, s.turn, s.generation})
 		}
 	}
 	w.mu.Unlock()
@@ -126,29 +131,25 @@ func (w *Watch) peek(ctx context.Context) error {
 	return nil
 }
 
-// settle keeps how turns ended that were watched while they ran.
-func (w *Watch) settle(ctx context.Context) error {
+// settle keeps what is made of sessions in which a turn ended, however short it
+// was, and at a tick of those whose wall may have gone. One in which another
+// turn runs has a verdict of its own.
+func (w *Watch) settle(ctx context.Context, gone []string, tick bool) error {
+	w.owed = append(append(w.owed, gone...), w.Lanes.Ended()...)
+	if tick {
+		limited, err := w.Store.Judged(ctx, rouse.WaitingQuota)
+		if err != nil {
+			return rouse.Wrap("watch: settle", err)
+		}
+		w.owed = append(w.owed, limited...)
+	}
+	slices.Sort(w.owed)
+	w.owed = slices.Compact(w.owed)
 	for len(w.owed) > 0 {
 		n := min(chunk, len(w.owed))
-		now := time.Now()
 		err := w.Store.Write(ctx, store.Lazy, func(tx *store.Tx) error {
-			for _, g := range w.owed[:n] {
-				t, err := tx.Turn(g.turn)
-				if rouse.KindOf(err) == rouse.NotFound && err != nil {
-					continue // deleted
-				}
-				if err != nil {
-					return err
-				}
-				walls, err := tx.Walls(t.Model.Provider)
-				if err != nil {
-					return err
-				}
-				v := Judge(now, &Facts{Outcome: t.State, Ended: t.Ended, Failure: t.Failure, Wall: Met(now, t, walls)}, &w.Limits)
-				if v.Code == "" {
-					continue // not settled: its lane let it go
-				}
-				if _, err := tx.PutVerdict(g.session, g.turn, g.generation, &v); err != nil {
+			for _, id := range w.owed[:n] {
+				if err := w.settled(tx, id); err != nil {
 					return err
 				}
 			}
@@ -160,6 +161,26 @@ func (w *Watch) settle(ctx context.Context) error {
 		w.owed = w.owed[n:]
 	}
 	return nil
+}
+
+// settled keeps the verdict on a session in which nothing runs, if its code is
+// another one than before.
+func (w *Watch) settled(tx *store.Tx, id string) error {
+	t, err := tx.LastSettled(id)
+	if err != nil || t == nil {
+		return err // deleted
+	}
+	walls, err := tx.Walls(t.Model.Provider)
+	if err != nil {
+		return err
+	}
+	v := Judge(tx.Now(), &Facts{Outcome: t.State, Ended: t.Ended, Failure: t.Failure, Wall: Met(tx.Now(), t, walls)}, &w.Limits)
+	was, err := tx.VerdictCode(id)
+	if err != nil || was == v.Code {
+		return err
+	}
+	_, err = tx.PutVerdict(id, t.ID, t.Generation, &v)
+	return err
 }
 
 // Look is one session as it is now.

@@ -33,6 +33,8 @@ type Lanes interface {
 	Probe(sessionID string)
 	// Adopt ends a turn whose server is gone.
 	Adopt(ctx context.Context, sessionID string) (ended bool, err error)
+	// Ended gives the sessions in which a turn ended since it was asked last.
+	Ended() (sessions []string)
 }
 
 // Config is what a watch stands on; Store, Lanes and Boot are required.
@@ -63,7 +65,7 @@ type Watch struct {
 	turns map[string]*watched // by session
 	pass  uint64
 	gaps  gaps
-	owed  []over // ends that could not be stored yet
+	owed  []string // sessions whose verdict after a turn's end is not stored yet
 }
 
 // New makes a watch; nothing is judged by itself before Serve.
@@ -145,8 +147,7 @@ func (w *Watch) look(ctx context.Context, tick bool) error {
 		}
 	}
 	list, gone, mute := w.judge(time.Now(), tick)
-	w.owed = append(w.owed, gone...)
-	err := errors.Join(w.write(ctx, list), w.settle(ctx))
+	err := errors.Join(w.write(ctx, list), w.settle(ctx, gone, tick))
 	if tick {
 		w.claim(ctx, list)
 		for _, id := range mute {
@@ -157,16 +158,9 @@ func (w *Watch) look(ctx context.Context, tick bool) error {
 	return err
 }
 
-// over is a turn that ran at the last pass and does not any more.
-type over struct {
-	session    string
-	turn       string
-	generation uint64
-}
-
-// judge samples and judges; it gives what has to be done, which turns are over,
-// and whose engines are worth a question.
-func (w *Watch) judge(now time.Time, tick bool) (list []found, gone []over, mute []string) {
+// judge samples and judges; it gives what has to be done, in which sessions a
+// turn is over, and whose engines are worth a question.
+func (w *Watch) judge(now time.Time, tick bool) (list []found, gone, mute []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pass++
@@ -180,7 +174,7 @@ func (w *Watch) judge(now time.Time, tick bool) (list []found, gone []over, mute
 			s = &watched{}
 			w.turns[id] = s
 		} else if s.turn != v.TurnID && s.turn != "" {
-			gone = append(gone, over{id, s.turn, s.generation})
+			gone = append(gone, id)
 		}
 		s.take(v, &w.gaps)
 		s.seen = w.pass
@@ -190,7 +184,7 @@ func (w *Watch) judge(now time.Time, tick bool) (list []found, gone []over, mute
 		f := found{session: id, verdict: verdict, changed: verdict.Code != s.code}
 		if tick {
 			f.notice = noticeDue(v, &verdict, &w.Limits, s.told)
-			f.claim = verdict.Code == rouse.NeverStarted
+			f.claim = neverBegan(now, &facts, &verdict, &w.Limits)
 			if !v.NoProbe && (verdict.Code == rouse.Quiet || verdict.Code == rouse.Hung || verdict.Code == rouse.Unresponsive) {
 				mute = append(mute, id)
 			}
@@ -202,7 +196,7 @@ func (w *Watch) judge(now time.Time, tick bool) (list []found, gone []over, mute
 	})
 	for id, s := range w.turns {
 		if s.seen != w.pass {
-			gone = append(gone, over{id, s.turn, s.generation})
+			gone = append(gone, id)
 			delete(w.turns, id)
 		}
 	}

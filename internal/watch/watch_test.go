@@ -424,9 +424,82 @@ func TestUnresponsive(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		id, _ := w.start("freeze", "x")
 		pass(3 * time.Minute)
-		if v := w.look(id).Verdict; v.Code != rouse.Unresponsive || !slices.Contains(v.Next, rouse.NextRescue) {
+		first := w.look(id).Verdict
+		if first.Code != rouse.Unresponsive || !slices.Contains(first.Next, rouse.NextRescue) {
+			t.Errorf("%+v", first)
+		}
+		pass(10 * time.Minute)
+		if later := w.look(id).Verdict; later.Code != rouse.Unresponsive || !later.Since.Equal(first.Since) {
+			t.Errorf("since %v, later since %v (%s)", first.Since, later.Since, later.Code)
+		}
+		if n := w.shown(id, 1); n == nil {
+			t.Error("a dead protocol hides the silence")
+		}
+	})
+}
+
+// A dead protocol is no sign of life: a turn that never began fails as one.
+func TestNeverStartedBehindADeadProtocol(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		id, acc := w.start("dead", "x")
+		pass(4*time.Minute + 50*time.Second)
+		if v := w.look(id).Verdict; v.Code != rouse.Unresponsive {
 			t.Errorf("%+v", v)
 		}
+		turn := w.wait(acc)
+		if turn.Failure == nil || turn.Failure.Code != rouse.CodeNever || turn.Ended.Sub(turn.Started) > 6*time.Minute+time.Second {
+			t.Errorf("%+v, %+v", turn, turn.Failure)
+		}
+		if n := w.shown(id, 1); n != nil {
+			t.Errorf("a notice beside the failure: %+v", n)
+		}
+	})
+}
+
+// The verdict that is told last is about the turn that ended last, however
+// short that was; one that says the same is not told again.
+func TestVerdictAfterShortTurns(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		id, _ := w.start("hang", "x")
+		pass(20 * time.Second)
+		w.prompt(id, "echo", "queued")
+		if err := w.lanes.Abort(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		pass(16 * time.Second)
+		w.wait(w.prompt(id, "echo", "once more"))
+		pass(16 * time.Second)
+		w.wait(w.prompt(id, "exit", "x"))
+		pass(16 * time.Second)
+		w.expect(id, `
+g1 working
+g1 cancel requested
+g1 settled cancelled
+g2 settled completed
+g2 settled:completed
+g3 settled completed
+g4 settled failed
+g4 settled:failed
+`)
+	})
+}
+
+// A session whose wall was closed does not wait for it any more, and that is
+// told.
+func TestVerdictWhenTheWallGoes(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		id, acc := w.start("fail", "x")
+		w.wait(acc)
+		pass(16 * time.Second)
+		walls, err := w.store.Walls(t.Context())
+		if err != nil || len(walls) != 1 {
+			t.Fatal(walls, err)
+		}
+		if _, err := w.lanes.CloseWall(t.Context(), walls[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		pass(61 * time.Second)
+		w.expect(id, "g1 settled failed\ng1 waiting_quota\ng1 settled:failed\n")
 	})
 }
 
