@@ -245,3 +245,49 @@ func TestHealthScopes(t *testing.T) {
 	s.call(403, token, "POST", "/rouse/v1/sessions/"+other+"/cancel", nil)
 	s.call(202, token, "POST", "/rouse/v1/sessions/"+child+"/cancel", nil)
 }
+
+// A person is needed as long as the incident stands that says so: not after it
+// was dismissed, and not after a later turn completed.
+func TestWhoNeedsAPerson(t *testing.T) {
+	s := quick(t)
+	needed := func(id string) bool {
+		return s.call(200, s.token, "GET", "/rouse/v1/sessions/"+id+"/wait?timeout=0&for=needs_person", nil)["needs_person"].(bool)
+	}
+	open := func(id string) object {
+		list := s.call(200, s.token, "GET", "/rouse/v1/incidents?status=open&session="+id, nil)["incidents"].([]any)
+		if len(list) != 1 {
+			t.Fatalf("%v", list)
+		}
+		return list[0].(object)
+	}
+	rescued := s.create()
+	for i := range 5 {
+		status := 202
+		if i >= 3 {
+			status = 429
+		}
+		r := s.call(status, s.token, "POST", "/rouse/v1/sessions/"+rescued+"/rescue", object{"model": "drill/echo"})
+		for status == 202 && r["status"] == "running" { // each look takes a round trip
+			r = s.call(200, s.token, "GET", "/rouse/v1/rescues/"+r["id"].(string), nil)
+		}
+	}
+	if !needed(rescued) || open(rescued)["kind"] != "needs_person" {
+		t.Errorf("after five rescues: %v", open(rescued))
+	}
+	s.prompt(rescued, "echo")
+	s.wait(rescued, "settled")
+	if needed(rescued) {
+		t.Error("a later turn completed")
+	}
+
+	keys := s.create()
+	s.prompt(keys, "auth")
+	s.wait(keys, "settled")
+	if !needed(keys) {
+		t.Error("the key is refused")
+	}
+	s.call(202, s.token, "POST", "/rouse/v1/incidents/"+open(keys)["id"].(string)+"/actions", object{"action": "dismiss"})
+	if needed(keys) {
+		t.Error("dismissed")
+	}
+}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"rouse"
 	"rouse/internal/feed"
+	"rouse/internal/store"
 )
 
 // The conditions of a wait, beside verdict:<code>.
@@ -212,22 +214,15 @@ func (o *own) howItStands(ctx context.Context, id string, target *string, wanted
 }
 
 // needsPerson says that nothing goes on unless somebody does something: a
-// request is open, the keys or the bill are at fault, or the rescues are used
-// up.
+// request is open, or an incident that only a person can mend: the keys or the
+// bill are at fault, or the rescues are used up.
 func (o *own) needsPerson(ctx context.Context, l *look) (bool, error) {
 	switch l.Verdict.Code {
 	case rouse.WaitingPermission, rouse.WaitingQuestion:
 		return true, nil
 	}
-	if l.last != nil && l.last.State == rouse.TurnFailed && l.last.Failure != nil {
-		switch l.last.Failure.Code {
-		case rouse.CodeAuth, rouse.CodeBilling, rouse.CodePerson:
-			return true, nil
-		}
-	}
-	rescues, err := o.Store.Rescues(ctx, l.session.ID, time.Now().Add(-time.Hour))
-	if err != nil || len(rescues) == 0 {
-		return false, err
-	}
-	return rescues[len(rescues)-1].Status == rouse.RescuePerson, nil
+	open, err := o.Store.Incidents(ctx, store.IncidentFilter{Session: l.session.ID, Status: rouse.IncidentOpen})
+	return slices.ContainsFunc(open, func(i rouse.Incident) bool {
+		return i.Kind == rouse.CodeAuth || i.Kind == rouse.CodeBilling || i.Kind == rouse.CodePerson
+	}), err
 }

@@ -3,6 +3,7 @@ package recovery
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"rouse"
 	"rouse/internal/store"
@@ -11,7 +12,7 @@ import (
 // Prompts repeats a turn's prompt.
 type Prompts interface {
 	// Repeat accepts the turn's prompt once more in its session, once for its
-	// key; model zero is the turn's own.
+	// key until that turn has ended; model zero is the turn's own.
 	Repeat(ctx context.Context, turnID, key string, model rouse.ModelRef) (newTurn string, err error)
 	// Renew does it in a new session like the old one, once for its key.
 	Renew(ctx context.Context, turnID, key string, model rouse.ModelRef) (sessionID, newTurn string, err error)
@@ -32,8 +33,8 @@ func Act(ctx context.Context, st *store.Store, prompts Prompts, incidentID, acti
 	if err != nil {
 		return Done{}, rouse.Wrap(op, err)
 	}
-	if offered := i.Actions(); !slices.Contains(offered, action) {
-		return Done{}, rouse.Errorf(rouse.Conflict, op, "action %q is not offered for this incident (%s); offered: %v", rouse.Clip(action, 40), i.Status, offered)
+	if !slices.Contains(i.Actions(), action) {
+		return Done{}, notOffered(i, action)
 	}
 	if (action == rouse.ActionContinue) == model.IsZero() {
 		return Done{}, rouse.FieldError(op, "model", "continue_with needs a model, and no other action takes one")
@@ -44,11 +45,15 @@ func Act(ctx context.Context, st *store.Store, prompts Prompts, incidentID, acti
 		out.TurnID, err = prompts.Repeat(ctx, i.TurnID, "incident:"+i.ID+":"+action+":"+model.String(), model)
 	case rouse.ActionFresh:
 		if out.SessionID, out.TurnID, err = prompts.Renew(ctx, i.TurnID, "incident:"+i.ID+":"+action, model); err == nil {
-			err = closeIncident(ctx, st, i, rouse.IncidentSuperseded) // the work goes on elsewhere, and may fail there
+			_, err = closeIncident(ctx, st, i, rouse.IncidentSuperseded) // the work goes on elsewhere, and may fail there
 		}
 	default:
 		out.SessionID = ""
-		err = closeIncident(ctx, st, i, rouse.IncidentResolved)
+		var closed bool
+		if closed, err = closeIncident(ctx, st, i, rouse.IncidentResolved); err == nil && !closed {
+			i.Status = rouse.IncidentSuperseded // meanwhile; a newer one is not what was dismissed
+			err = notOffered(i, action)
+		}
 	}
 	if err != nil {
 		return Done{}, rouse.Wrap(op, err)
@@ -60,13 +65,24 @@ func Act(ctx context.Context, st *store.Store, prompts Prompts, incidentID, acti
 	return out, rouse.Wrap(op, err)
 }
 
-// closeIncident closes what somebody took note of.
-func closeIncident(ctx context.Context, st *store.Store, i *rouse.Incident, status string) error {
-	return st.Write(ctx, store.Promise, func(tx *store.Tx) error {
+func notOffered(i *rouse.Incident, action string) error {
+	offered := strings.Join(i.Actions(), ", ")
+	if offered == "" {
+		return rouse.Errorf(rouse.Conflict, "act", "action %q is not offered any more: the incident is %s", rouse.Clip(action, 40), i.Status)
+	}
+	return rouse.Errorf(rouse.Conflict, "act", "action %q is not offered for an incident of kind %s; offered: %s", rouse.Clip(action, 40), i.Kind, offered)
+}
+
+// closeIncident closes what somebody took note of; closed is false when it was
+// not open any more.
+func closeIncident(ctx context.Context, st *store.Store, i *rouse.Incident, status string) (closed bool, err error) {
+	err = st.Write(ctx, store.Promise, func(tx *store.Tx) error {
 		s, err := tx.Session(i.SessionID)
 		if err != nil {
 			return err
 		}
-		return tx.CloseIncidents(s, status)
+		closed, err = tx.CloseIncident(s, i.ID, status)
+		return err
 	})
+	return closed, err
 }

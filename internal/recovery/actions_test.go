@@ -123,3 +123,85 @@ func TestIncidentActions(t *testing.T) {
 		}
 	})
 }
+
+// An action is done once as long as what came of it is under way. Ended without
+// a newer incident (somebody cancelled it), it can be asked for again, and again
+// happens once.
+func TestActionAfterACancelledOne(t *testing.T) {
+	for action, c := range map[string]struct{ failing, model string }{
+		rouse.ActionResume:   {"dead", ""}, // interrupted below, and hanging when it is resumed
+		rouse.ActionContinue: {"exit", "hang"},
+	} {
+		t.Run(action, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := open(t, t.TempDir(), "boo_1")
+				defer func() { w.stop() }()
+				s := w.session(session.NewSession{})
+				w.prompt(s.ID, c.failing, "do it")
+				rest()
+				var model rouse.ModelRef
+				if c.model != "" {
+					model = rouse.ModelRef{Provider: "drill", Model: c.model}
+				} else {
+					w.stop()
+					w = open(t, w.dir, "boo_2")
+				}
+				i := w.incident(s.ID)
+				seen := map[string]bool{}
+				for range 3 {
+					done, err := w.act(i.ID, action, model)
+					if err != nil || seen[done.TurnID] {
+						t.Fatalf("%+v %v, seen %v", done, err, seen)
+					}
+					seen[done.TurnID] = true
+					rest()
+					again, err := w.act(i.ID, action, model)
+					if err != nil || again.TurnID != done.TurnID {
+						t.Errorf("twice at once: %+v %v", again, err)
+					}
+					if err := w.lanes.Abort(t.Context(), s.ID); err != nil {
+						t.Fatal(err)
+					}
+					if turn := w.turn(session.Accepted{TurnID: done.TurnID}); turn.State != rouse.TurnCancelled {
+						t.Errorf("%+v", turn)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Who dismisses an incident that a newer one has replaced meanwhile does not
+// dismiss the newer one.
+func TestDismissIsOfOneIncident(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, t.TempDir(), "boo_1")
+		defer w.stop()
+		s := w.session(session.NewSession{})
+		w.turn(w.prompt(s.ID, "exit", "x"))
+		first := w.incident(s.ID)
+		w.turn(w.prompt(s.ID, "exit", "y"))
+		second := w.incident(s.ID)
+		if err := w.store.Write(t.Context(), store.Lazy, func(tx *store.Tx) error {
+			row, err := tx.Session(s.ID)
+			if err != nil {
+				return err
+			}
+			if closed, err := tx.CloseIncident(row, first.ID, rouse.IncidentResolved); err != nil || closed {
+				t.Errorf("the older one: closed %v, %v", closed, err)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if now := w.incident(s.ID); now.ID != second.ID || now.Status != rouse.IncidentOpen {
+			t.Errorf("%+v", now)
+		}
+		if _, err := w.act(second.ID, rouse.ActionDismiss, rouse.ModelRef{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.act(second.ID, rouse.ActionDismiss, rouse.ModelRef{}); rouse.KindOf(err) != rouse.Conflict {
+			t.Errorf("dismissed twice: %v", err)
+		}
+	})
+}

@@ -87,14 +87,11 @@ func (e *BudgetSpent) Error() string {
 func (m *Medic) Rescue(ctx context.Context, in Request) (*rouse.Rescue, error) {
 	const op = "recovery: rescue"
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	past, err := m.store.Rescues(ctx, in.SessionID, now.Add(-budgetWindow))
-	if err != nil {
-		return nil, rouse.Wrap(op, err)
-	}
 	r := &rouse.Rescue{ID: rouse.NewID(rouse.RescuePrefix, now), SessionID: in.SessionID, By: in.By, Reason: rouse.Clip(in.Reason, 500),
-		Status: rouse.RescueRunning, Reassignment: rouse.Clip(in.Reassignment, 8000), Given: in.Facts, Model: in.Model, Clause: Clause, Created: now}
-	again, spent := Spent(past, now)
-	err = m.store.Write(ctx, store.Promise, func(tx *store.Tx) error {
+		Reassignment: rouse.Clip(in.Reassignment, 8000), Given: in.Facts, Model: in.Model, Clause: Clause, Created: now}
+	var spent *BudgetSpent
+	err := m.store.Write(ctx, store.Promise, func(tx *store.Tx) error {
+		spent = nil
 		s, err := tx.Session(in.SessionID)
 		if err != nil {
 			return err
@@ -102,37 +99,53 @@ func (m *Medic) Rescue(ctx context.Context, in Request) (*rouse.Rescue, error) {
 		if err := m.admit(s, in); err != nil {
 			return err
 		}
-		r.Aborted, r.Last = s.Running, s.Outcome
+		past, err := tx.Rescues(s.ID, now.Add(-budgetWindow))
+		if err != nil {
+			return err
+		}
+		if again, over := Spent(past, now); over {
+			spent = &BudgetSpent{*r, again}
+			return refuse(tx, s, &spent.Rescue)
+		}
+		row := *r
+		row.Status, row.Aborted, row.Last = rouse.RescueRunning, s.Running, s.Outcome
 		if silence, ok := m.sessions.Silence(s.ID); ok {
-			r.Silence = silence
+			row.Silence = silence
 		}
-		if spent {
-			r.Status, r.Ended = rouse.RescuePerson, now
-			r.Stages = stages(r.Stages, rouse.StageAuthorized, now, false, "3 rescues within an hour")
-		} else {
-			r.Stages = stages(r.Stages, rouse.StageAuthorized, now, true, in.By)
-			r.Stages = stages(r.Stages, rouse.StageWritten, now, true, "")
-		}
-		if err := tx.InsertRescue(s, r); err != nil {
+		row.Stages = stages(row.Stages, rouse.StageAuthorized, now, true, in.By)
+		row.Stages = stages(row.Stages, rouse.StageWritten, now, true, "")
+		if err := tx.InsertRescue(s, &row); err != nil {
 			return err
 		}
-		if !spent {
-			return nil
-		}
-		if err := tx.UpdateRescue(s, r); err != nil {
-			return err
-		}
-		return tx.OpenIncident(s, needsPerson(s, r))
+		*r = row
+		return nil
 	})
 	if err != nil {
 		return nil, rouse.Wrap(op, err)
 	}
-	if spent {
+	if spent != nil {
 		m.sessions.Kick(in.SessionID)
-		return nil, &BudgetSpent{*r, again}
+		return nil, spent
 	}
 	m.ask(r.ID)
 	return r, nil
+}
+
+// refuse stores a rescue beyond the budget and tells a person; one that is told
+// already is not told again by every further try.
+func refuse(tx *store.Tx, s *rouse.Session, r *rouse.Rescue) error {
+	r.Status, r.Ended = rouse.RescuePerson, r.Created
+	r.Stages = stages(r.Stages, rouse.StageAuthorized, r.Created, false, "3 rescues within an hour")
+	if open, err := tx.Incident(s.ID); err != nil || open != nil && open.Kind == rouse.CodePerson {
+		return err
+	}
+	if err := tx.InsertRescue(s, r); err != nil {
+		return err
+	}
+	if err := tx.UpdateRescue(s, r); err != nil { // it holds nothing
+		return err
+	}
+	return tx.OpenIncident(s, needsPerson(s, r))
 }
 
 // needsPerson is what a person sees of a session that was rescued too often.

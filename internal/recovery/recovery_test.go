@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -307,8 +308,18 @@ func TestRescueIsRefused(t *testing.T) {
 		if row, _ := w.store.Session(t.Context(), s.ID); row.Rescue != "" {
 			t.Error("a refused rescue holds the queue")
 		}
-		if i := w.incident(s.ID); i.Kind != rouse.CodePerson || i.Status != rouse.IncidentOpen {
-			t.Errorf("incident %+v", i)
+		told := w.incident(s.ID)
+		if told.Kind != rouse.CodePerson || told.Status != rouse.IncidentOpen {
+			t.Errorf("incident %+v", told)
+		}
+		for range 5 { // a person who is told is told once
+			if err := ask(recovery.Request{By: recovery.User}); !errors.As(err, &spent) || spent.Again.IsZero() {
+				t.Errorf("refused again: %v", err)
+			}
+		}
+		past, err := w.store.Incidents(t.Context(), store.IncidentFilter{Session: s.ID})
+		if again := w.incident(s.ID); err != nil || again.ID != told.ID || slices.ContainsFunc(past, func(i rouse.Incident) bool { return i.ID != told.ID && i.Kind == rouse.CodePerson }) {
+			t.Errorf("incidents %+v %v", past, err)
 		}
 		<-time.After(time.Hour)
 		if err := ask(recovery.Request{By: recovery.User}); err != nil {

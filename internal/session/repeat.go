@@ -28,16 +28,25 @@ func (l *Lanes) again(ctx context.Context, turnID string, model rouse.ModelRef) 
 	return p, nil
 }
 
-// Repeat accepts a turn's prompt once more in its session, once for its key.
+// Repeat accepts a turn's prompt once more in its session. Under one key it is
+// accepted once until the turn that came of it has ended: who asks again after
+// that means another one.
 func (l *Lanes) Repeat(ctx context.Context, turnID, key string, model rouse.ModelRef) (newTurn string, err error) {
 	const op = "session: repeat"
-	p, err := l.again(ctx, turnID, model)
-	if err != nil {
-		return "", rouse.Wrap(op, err)
+	for next := key; ; next = key + ":after:" + newTurn {
+		p, err := l.again(ctx, turnID, model)
+		if err != nil {
+			return "", rouse.Wrap(op, err)
+		}
+		p.Key, p.BodyHash = next, turnID
+		acc, err := l.Prompt(ctx, p)
+		if newTurn = acc.TurnID; err != nil || !acc.Replayed {
+			return newTurn, rouse.Wrap(op, err)
+		}
+		if t, err := l.Store.Turn(ctx, newTurn); err != nil || !t.State.Settled() {
+			return newTurn, rouse.Wrap(op, err)
+		}
 	}
-	p.Key, p.BodyHash = key, turnID
-	acc, err := l.Prompt(ctx, p)
-	return acc.TurnID, rouse.Wrap(op, err)
 }
 
 // Renew puts a turn's prompt into a new session like the old one, once for its

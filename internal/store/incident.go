@@ -24,6 +24,16 @@ func (tx *Tx) OpenIncident(s *rouse.Session, i *rouse.Incident) error {
 	return tx.Emit(rouse.Event{Type: rouse.IncidentOpened, SessionID: s.ID, Directory: s.Directory, TurnID: i.TurnID, Generation: i.Generation}, i)
 }
 
+// Incident is the session's open incident; nil when there is none.
+func (tx *Tx) Incident(sessionID string) (*rouse.Incident, error) {
+	var i rouse.Incident
+	found, err := tx.one(&i, `SELECT body FROM incidents WHERE session = $1 AND status = 'open' ORDER BY at DESC, id DESC LIMIT 1`, sessionID)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &i, nil
+}
+
 // CloseIncidents moves the session's open incidents to a status and announces
 // each.
 func (tx *Tx) CloseIncidents(s *rouse.Session, status string) error {
@@ -32,20 +42,33 @@ func (tx *Tx) CloseIncidents(s *rouse.Session, status string) error {
 		return err
 	}
 	for k := range open {
-		i := &open[k]
-		i.Status = status
-		body, err := json.Marshal(i)
-		if err != nil {
-			return err
-		}
-		if err := tx.do(`UPDATE incidents SET status = $2, body = $3 WHERE id = $1`, i.ID, status, string(body)); err != nil {
-			return err
-		}
-		if err := tx.Emit(rouse.Event{Type: rouse.IncidentClosed, SessionID: s.ID, Directory: s.Directory, TurnID: i.TurnID, Generation: i.Generation}, i); err != nil {
+		if err := tx.closeIncident(s, &open[k], status); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// CloseIncident is CloseIncidents for one of them; closed is false when it was
+// not open any more.
+func (tx *Tx) CloseIncident(s *rouse.Session, id, status string) (closed bool, err error) {
+	var i rouse.Incident
+	if found, err := tx.one(&i, `SELECT body FROM incidents WHERE id = $1 AND status = 'open'`, id); err != nil || !found {
+		return false, err
+	}
+	return true, tx.closeIncident(s, &i, status)
+}
+
+func (tx *Tx) closeIncident(s *rouse.Session, i *rouse.Incident, status string) error {
+	i.Status = status
+	body, err := json.Marshal(i)
+	if err != nil {
+		return err
+	}
+	if err := tx.do(`UPDATE incidents SET status = $2, body = $3 WHERE id = $1`, i.ID, status, string(body)); err != nil {
+		return err
+	}
+	return tx.Emit(rouse.Event{Type: rouse.IncidentClosed, SessionID: s.ID, Directory: s.Directory, TurnID: i.TurnID, Generation: i.Generation}, i)
 }
 
 // IncidentFilter chooses incidents; the zero value is all of them.

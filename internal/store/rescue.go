@@ -63,11 +63,12 @@ func (s *Store) Rescue(ctx context.Context, id string) (*rouse.Rescue, error) {
 	return &r, failure(op, err)
 }
 
+const rescuesSince = `SELECT body FROM rescues WHERE session = $1 AND created >= $2 ORDER BY created`
+
 // Rescues lists a session's rescues since a time, oldest first.
-func (s *Store) Rescues(ctx context.Context, sessionID string, since time.Time) ([]rouse.Rescue, error) {
-	var out []rouse.Rescue
-	err := s.each(ctx, collect(&out), `SELECT body FROM rescues WHERE session = $1 AND created >= $2 ORDER BY created`, sessionID, ms(since))
-	return out, failure("store: rescues", err)
+func (tx *Tx) Rescues(sessionID string, since time.Time) (out []rouse.Rescue, err error) {
+	err = tx.each(collect(&out), rescuesSince, sessionID, ms(since))
+	return out, err
 }
 
 // RunningRescues lists those that are under way: what a start goes on with.
