@@ -50,7 +50,9 @@ type Session struct {
 	// Rescue is the rescue that holds the queue: only its own prompt is
 	// dispatched.
 	Rescue string `json:"rescue,omitempty"`
-	// Outcome is how the last turn ended; empty before the first end.
+	// Last is the turn that ended last, Outcome how; empty before the first
+	// end. It is not the newest one: a rescue's turn runs before older ones.
+	Last    string    `json:"last,omitempty"`
 	Outcome TurnState `json:"outcome,omitempty"`
 	// Generation is the last one given; the next prompt gets Generation+1.
 	Generation uint64 `json:"generation"`

@@ -34,7 +34,10 @@ func (o *own) cancel(ctx context.Context, in *CancelInput) (*CancelOutput, error
 	if in.Body != nil {
 		generation = in.Body.Generation
 	}
-	v, running, err := o.Sessions.Cancel(s.ID, generation)
+	v, running, err := o.Sessions.Cancel(ctx, s.ID, generation)
+	if err == nil && !running { // it may have been a dead server's
+		s, err = o.Store.Session(ctx, in.ID)
+	}
 	if err != nil {
 		return nil, err
 	}

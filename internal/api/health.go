@@ -11,7 +11,7 @@ import (
 
 // Watcher is what the own API asks of the watch.
 type Watcher interface {
-	// Look judges a session now, from its row, its newest settled turn (may be
+	// Look judges a session now, from its row, the turn that ended last (may be
 	// nil) and the walls that stand.
 	Look(now time.Time, s *rouse.Session, last *rouse.Turn, walls []rouse.Wall) watch.Look
 }
@@ -19,26 +19,27 @@ type Watcher interface {
 // look is a session as the watch sees it, with what that rests on.
 type look struct {
 	watch.Look
-	session *rouse.Session
-	last    *rouse.Turn // newest settled turn; nil when none, or while one runs
-	wall    *rouse.Wall // that the last turn ran into and that still stands
+	session   *rouse.Session
+	last      *rouse.Turn // the turn that ended last; nil when none, or while one runs
+	elsewhere *rouse.Turn // the turn that runs, but not here
+	wall      *rouse.Wall // that the last turn ran into and that still stands
 }
 
 // lookAt gathers what a judgement needs.
 func (o *own) lookAt(ctx context.Context, s *rouse.Session, walls []rouse.Wall, now time.Time) (look, error) {
 	l := look{session: s}
+	var err error
 	if s.Running == "" && s.Outcome != "" {
-		turns, err := o.Store.Turns(ctx, s.ID, s.Queued+1)
-		if err != nil {
+		if l.last, err = o.Store.LastTurn(ctx, s); err != nil {
 			return l, err
-		}
-		for i := len(turns) - 1; i >= 0 && l.last == nil; i-- {
-			if turns[i].State.Settled() {
-				l.last = &turns[i]
-			}
 		}
 	}
 	l.Look = o.Watch.Look(now, s, l.last, walls)
+	if s.Running != "" && l.Vitals == nil {
+		if l.elsewhere, err = o.Store.Turn(ctx, s.Running); err != nil {
+			return l, err
+		}
+	}
 	l.wall = watch.Met(now, l.last, walls)
 	return l, nil
 }
@@ -48,6 +49,8 @@ func (l *look) generation() uint64 {
 	switch {
 	case l.Vitals != nil:
 		return l.Vitals.Generation
+	case l.elsewhere != nil:
+		return l.elsewhere.Generation
 	case l.last != nil:
 		return l.last.Generation
 	}

@@ -31,7 +31,7 @@ type Launcher interface {
 	Process(sessionID string) (pid int)
 	// Cancel starts the ladder for the running turn and returns at once;
 	// Conflict when another generation runs.
-	Cancel(sessionID string, generation uint64) (v rouse.Vitals, running bool, err error)
+	Cancel(ctx context.Context, sessionID string, generation uint64) (v rouse.Vitals, running bool, err error)
 	// ModelOf is the model that a new session's first prompt would use.
 	ModelOf(agent string, named rouse.ModelRef) rouse.ModelRef
 	// CloseWall closes a wall by hand and lets waiting prompts look again.

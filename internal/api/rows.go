@@ -67,7 +67,7 @@ func (o *own) row(ctx context.Context, s *rouse.Session, walls []rouse.Wall, now
 	if err != nil {
 		return r, err
 	}
-	r.Verdict, r.Until = l.code(), stamp(l.Verdict.Until)
+	r.Verdict, r.Until, r.Generation = l.code(), stamp(l.Verdict.Until), l.generation()
 	if pid := o.Sessions.Process(s.ID); pid != 0 {
 		if alive, rss := o.Process(pid); alive {
 			r.PID = &pid

@@ -128,16 +128,22 @@ func (o *own) waitTarget(ctx context.Context, sessionID string) (string, error) 
 	if err != nil || s.Running != "" {
 		return idOf(s), err
 	}
-	turns, err := o.Store.Turns(ctx, sessionID, s.Queued+1)
-	if err != nil || len(turns) == 0 {
-		return "", err
-	}
-	for i := range turns {
-		if !turns[i].State.Settled() {
-			return turns[i].ID, nil
+	if s.Queued > 0 {
+		turns, err := o.Store.Turns(ctx, sessionID, 0)
+		if err != nil {
+			return "", err
+		}
+		for i := range turns {
+			if !turns[i].State.Settled() {
+				return turns[i].ID, nil
+			}
 		}
 	}
-	return turns[len(turns)-1].ID, nil
+	last, err := o.Store.LastTurn(ctx, s)
+	if err != nil || last == nil {
+		return "", err
+	}
+	return last.ID, nil
 }
 
 func idOf(s *rouse.Session) string {

@@ -332,8 +332,17 @@ func TestHeldOrphans(t *testing.T) {
 	c.kill()
 	http.DefaultClient.CloseIdleConnections()
 	opt := options(t, data)
-	opt.HoldOrphans = true
+	opt.HoldOrphans, opt.DrillSpeed = true, 600 // a tick is a tenth of a second
 	r, _ := start(t, opt)
+	var held struct {
+		Verdict    string
+		Generation uint64
+		TimedOut   bool `json:"timed_out"`
+	}
+	call(t, r, "GET", "/rouse/v1/sessions/"+s.ID+"/wait?for=settled&timeout=1", nil, &held)
+	if !held.TimedOut || held.Verdict != "orphaned" || held.Generation != 1 {
+		t.Errorf("ten ticks later: %+v", held)
+	}
 	behind := async(t, r, s.ID, "echo", "after")
 	if behind.StatusCode != 202 {
 		t.Errorf("behind a runner that is gone: %d", behind.StatusCode)

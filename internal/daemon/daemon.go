@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"rouse"
@@ -94,6 +95,7 @@ type server struct {
 	drain    *drainer
 	medic    *recovery.Medic
 	watch    *watch.Watch
+	holding  atomic.Bool    // a drill keeps the turns of dead servers
 	close    []func() error // in the order in which things were opened
 }
 
@@ -214,7 +216,7 @@ func (s *server) serve(ctx context.Context) error {
 	lanes := s.phase("lanes", failed, s.lanes, s.gate, s.drain, &leaseKeeper{s.store, s.boot, s.log}, &housekeeper{s.store, s.cfg, s.log})
 	defer lanes.stop()
 	s.medic = recovery.NewMedic(s.store, s.lanes, s.log, s.opt.DrillSpeed)
-	s.watch = watch.New(watch.Config{Store: s.store, Lanes: s.lanes, Boot: s.boot.ID, Limits: watch.Default.Faster(s.opt.DrillSpeed), Log: s.log})
+	s.watch = watch.New(watch.Config{Store: s.store, Lanes: s.lanes, Boot: s.boot.ID, Limits: watch.Default.Faster(s.opt.DrillSpeed), Hold: s.holding.Load, Log: s.log})
 	judges := s.phase("judges", failed, s.medic, s.watch)
 	defer judges.stop()
 	door, err := s.newDoor()
@@ -266,13 +268,14 @@ func (s *server) startLanes(ctx context.Context) error {
 	s.lanes = session.New(session.Deps{
 		Store: s.store, Feed: s.feed, Gate: s.gate, Log: s.log, Boot: s.boot.ID,
 		Models: models{s.cfg}, Agents: agents{s.cfg},
-		Engine: s.engines(), EngineOf: engineOf, DefaultEngine: "native", Env: s.environment, Pace: session.DefaultPace.Faster(s.opt.DrillSpeed),
+		Engine: s.engines(), EngineOf: engineOf, DefaultEngine: "native", Env: s.environment, Pace: session.DefaultPace.Faster(s.opt.DrillSpeed), Judge: watch.Settled,
 		MaxQueued: s.cfg.Get().Limits.HoldQueue, MaxRunning: s.cfg.Get().Limits.RunningTurns,
 	})
 	if err := s.sweepDead(ctx); err != nil {
 		return err
 	}
 	if s.opt.HoldOrphans {
+		s.holding.Store(true)
 		return nil
 	}
 	n, err := s.lanes.Recover(ctx)

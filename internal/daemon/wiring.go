@@ -77,6 +77,7 @@ func (s *server) release() func(context.Context) (int, error) {
 		return nil
 	}
 	return func(ctx context.Context) (int, error) {
+		s.holding.Store(false)
 		n, err := s.lanes.Recover(ctx)
 		s.lanes.KickQueued()
 		return n, err

@@ -12,7 +12,7 @@ import (
 // Prompts repeats a turn's prompt.
 type Prompts interface {
 	// Repeat accepts the turn's prompt once more in its session, once for its
-	// key until that turn has ended; model zero is the turn's own.
+	// key unless that turn was cancelled; model zero is the turn's own.
 	Repeat(ctx context.Context, turnID, key string, model rouse.ModelRef) (newTurn string, err error)
 	// Renew does it in a new session like the old one, once for its key.
 	Renew(ctx context.Context, turnID, key string, model rouse.ModelRef) (sessionID, newTurn string, err error)

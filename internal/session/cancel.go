@@ -95,17 +95,20 @@ var errNotWanted = rouse.Errorf(rouse.Conflict, "session: cancel", "the turn was
 const abortWait = 15 * time.Second
 
 // Abort ends the session's running turn and returns when it is settled, at the
-// latest after 15 s. Queued prompts stay and run. Nothing running is no error.
+// latest after 15 s. Queued prompts stay and run. Nothing running is no error;
+// a turn whose server is gone is interrupted.
 func (l *Lanes) Abort(ctx context.Context, sessionID string) error {
 	done := make(chan struct{})
 	if !l.postExisting(sessionID, cancelled{reason: "abort", done: done}) {
-		return nil
+		_, err := l.Adopt(ctx, sessionID)
+		return rouse.Wrap("session: abort", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, abortWait)
 	defer cancel()
 	select {
 	case <-done:
-		return nil
+		_, err := l.Adopt(ctx, sessionID) // a lane may be there that runs nothing
+		return rouse.Wrap("session: abort", err)
 	case <-ctx.Done():
 		if v, ok := l.Vitals(sessionID); ok && v.StoreDown {
 			return rouse.Errorf(rouse.Unavailable, "session: abort", "the database cannot be written, so the end of the turn is not stored yet; it will be when writing works again")

@@ -100,7 +100,6 @@ func (ln *lane) release(a *active) {
 	ln.flush.Stop()
 	ln.enrich.Stop()
 	ln.l.waits.wake(a.turn.ID)
-	ln.l.ended.add(ln.id)
 	for _, done := range a.cancel.done {
 		close(done)
 	}

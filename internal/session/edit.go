@@ -162,7 +162,7 @@ func forked(from *rouse.Session) *rouse.Session {
 	}
 	to := *from
 	to.ID, to.Slug, to.Title = rouse.NewID(rouse.SessionPrefix, now), slug(), fmt.Sprintf("%s (fork #%d)", base, n)
-	to.Running, to.RunningBoot, to.WaitingFor, to.Pause, to.Outcome, to.Revert = "", "", "", false, "", nil
+	to.Running, to.RunningBoot, to.WaitingFor, to.Pause, to.Rescue, to.Last, to.Outcome, to.Revert = "", "", "", false, "", "", "", nil
 	to.Resume = nil // an agent's session cannot be copied, and must not be shared
 	to.Generation, to.Queued, to.Messages, to.Usage = 0, 0, 0, rouse.Usage{}
 	to.Created, to.Updated, to.Archived = now, now, time.Time{}

@@ -34,7 +34,7 @@ func (l *Lanes) finishTurn(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end,
 		return news, err
 	}
 	s.Running, s.RunningBoot, s.WaitingFor = "", "", ""
-	s.Outcome, s.Updated, s.Usage = e.state, tx.Now(), s.Usage.Add(t.Usage)
+	s.Last, s.Outcome, s.Updated, s.Usage = t.ID, e.state, tx.Now(), s.Usage.Add(t.Usage)
 	if err := tx.UpdateSession(s); err != nil {
 		return news, err
 	}
@@ -44,8 +44,32 @@ func (l *Lanes) finishTurn(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end,
 	if err := moveIncidents(tx, s, t); err != nil {
 		return news, err
 	}
-	return news, tx.Emit(rouse.Event{Type: rouse.TurnSettledEvent, SessionID: s.ID, Directory: s.Directory, TurnID: t.ID, Generation: t.Generation},
-		rouse.SettledFact{State: e.state, Finish: e.finish, Idle: s.Queued == 0 || s.Pause, Error: failure, Failure: e.failure})
+	if err := tx.Emit(rouse.Event{Type: rouse.TurnSettledEvent, SessionID: s.ID, Directory: s.Directory, TurnID: t.ID, Generation: t.Generation},
+		rouse.SettledFact{State: e.state, Finish: e.finish, Idle: s.Queued == 0 || s.Pause, Error: failure, Failure: e.failure}); err != nil {
+		return news, err
+	}
+	return news, l.judge(tx, t)
+}
+
+// judge keeps what is made of the session now, if it is another thing than
+// before.
+func (l *Lanes) judge(tx *store.Tx, t *rouse.Turn) error {
+	if l.Judge == nil {
+		return nil
+	}
+	var walls []rouse.Wall
+	if t.State == rouse.TurnFailed {
+		var err error
+		if walls, err = tx.Walls(t.Model.Provider); err != nil {
+			return err
+		}
+	}
+	v := l.Judge(tx.Now(), t, walls)
+	was, err := tx.VerdictCode(t.SessionID)
+	if err == nil && was != v.Code {
+		_, err = tx.PutVerdict(t.SessionID, t.ID, t.Generation, &v)
+	}
+	return err
 }
 
 // finishMessages completes the assistant message in flight and gives the error

@@ -31,10 +31,9 @@ func (l *Lanes) Recover(ctx context.Context) (interrupted int, err error) {
 		err = errors.Join(err, <-results)
 	}
 	crash.At(crash.RecoverAfter)
-	for i, e := range ended {
+	for _, e := range ended {
 		if e {
 			interrupted++
-			l.ended.add(busy[i])
 		}
 	}
 	return interrupted, rouse.Wrap(op, err)

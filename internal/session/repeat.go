@@ -29,8 +29,9 @@ func (l *Lanes) again(ctx context.Context, turnID string, model rouse.ModelRef) 
 }
 
 // Repeat accepts a turn's prompt once more in its session. Under one key it is
-// accepted once until the turn that came of it has ended: who asks again after
-// that means another one.
+// accepted once, unless somebody cancelled the turn that came of it: who asks
+// again after that means another one. Any other end has an incident of its own,
+// or needs none.
 func (l *Lanes) Repeat(ctx context.Context, turnID, key string, model rouse.ModelRef) (newTurn string, err error) {
 	const op = "session: repeat"
 	for next := key; ; next = key + ":after:" + newTurn {
@@ -43,7 +44,7 @@ func (l *Lanes) Repeat(ctx context.Context, turnID, key string, model rouse.Mode
 		if newTurn = acc.TurnID; err != nil || !acc.Replayed {
 			return newTurn, rouse.Wrap(op, err)
 		}
-		if t, err := l.Store.Turn(ctx, newTurn); err != nil || !t.State.Settled() {
+		if t, err := l.Store.Turn(ctx, newTurn); err != nil || t.State != rouse.TurnCancelled {
 			return newTurn, rouse.Wrap(op, err)
 		}
 	}

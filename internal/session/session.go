@@ -83,6 +83,9 @@ type Deps struct {
 
 	// Gate decides about walls; nil admits everything.
 	Gate Gate
+	// Judge says what is made of a session whose last turn ended so, with the
+	// walls of its provider; nil says nothing.
+	Judge func(now time.Time, t *rouse.Turn, walls []rouse.Wall) rouse.Verdict
 
 	// MaxQueued bounds waiting prompts per session; default 256.
 	MaxQueued int
@@ -108,7 +111,6 @@ type Lanes struct {
 	waits waits
 	slots slots
 	hold  hold
-	ended ended
 	check projects
 }
 

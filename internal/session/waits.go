@@ -1,8 +1,6 @@
 package session
 
 import (
-	"maps"
-	"slices"
 	"sync"
 )
 
@@ -71,31 +69,6 @@ func (w *waits) wake(turnID string) {
 		close(ch)
 	}
 	delete(w.of, turnID)
-}
-
-// ended is the sessions in which a turn ended since they were asked for.
-type ended struct {
-	mu  sync.Mutex
-	ids map[string]struct{}
-}
-
-func (e *ended) add(sessionID string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.ids == nil {
-		e.ids = map[string]struct{}{}
-	}
-	e.ids[sessionID] = struct{}{}
-}
-
-// Ended gives the sessions in which a turn ended since it was asked last, in no
-// order.
-func (l *Lanes) Ended() []string {
-	l.ended.mu.Lock()
-	defer l.ended.mu.Unlock()
-	ids := slices.Collect(maps.Keys(l.ended.ids))
-	l.ended.ids = nil
-	return ids
 }
 
 // slots bounds the turns that run at once, first come first served.

@@ -98,7 +98,6 @@ func (ln *lane) refuse(turnID string, w *rouse.Wall) {
 	}
 	ln.l.Log.Info("turn.refused", "session", ln.id, "turn", turnID, "wall", w.ID, "provider", w.Provider, "class", w.Class)
 	ln.l.waits.wake(turnID)
-	ln.l.ended.add(ln.id)
 	ln.l.tell(news)
 	ln.box.put(kick{}) // others may wait behind it
 }

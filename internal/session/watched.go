@@ -131,14 +131,21 @@ func (ln *lane) probe() {
 }
 
 // Adopt ends a turn whose server is gone as interrupted and lets the session's
-// queue run. It says whether there was one.
+// queue run. It says whether there was one; a session that is not there has
+// none.
 func (l *Lanes) Adopt(ctx context.Context, sessionID string) (ended bool, err error) {
+	s, err := l.Store.Session(ctx, sessionID)
+	if rouse.KindOf(err) == rouse.NotFound || err == nil && (s.Running == "" || l.Live(s.RunningBoot)) {
+		return false, nil
+	}
+	if err != nil {
+		return false, rouse.Wrap("session: adopt", err)
+	}
 	err = l.Store.Write(ctx, store.Promise, func(tx *store.Tx) (err error) {
 		ended, err = l.interrupt(tx, sessionID)
 		return err
 	})
 	if err == nil && ended {
-		l.ended.add(sessionID)
 		l.post(sessionID, kick{})
 		l.Gate.Changed() // the end may have moved a wall
 	}
@@ -147,9 +154,14 @@ func (l *Lanes) Adopt(ctx context.Context, sessionID string) (ended bool, err er
 
 // Cancel starts the ladder for the running turn and returns at once: what
 // follows is told by events. generation 0 is whichever runs; another one than
-// the running turn's is Conflict, and nothing running is no error.
-func (l *Lanes) Cancel(sessionID string, generation uint64) (v rouse.Vitals, running bool, err error) {
+// the running turn's is Conflict, and nothing running is no error. A turn whose
+// server is gone is interrupted.
+func (l *Lanes) Cancel(ctx context.Context, sessionID string, generation uint64) (v rouse.Vitals, running bool, err error) {
 	v, running = l.Vitals(sessionID)
+	if !running && generation == 0 {
+		_, err := l.Adopt(ctx, sessionID)
+		return v, false, rouse.Wrap("session: cancel", err)
+	}
 	if generation != 0 && (!running || v.Generation != generation) {
 		return v, running, rouse.Errorf(rouse.Conflict, "session: cancel", "generation %d does not run in session %s", generation, sessionID)
 	}

@@ -32,6 +32,7 @@ func (s *sim) check() string {
 	active := map[string]string{} // session -> dispatched, unsettled turn
 	held := map[string]string{}   // session -> rescue that holds its queue
 	notices := map[string]int{}   // turn -> notices made
+	ends, told := map[string]rouse.TurnState{}, map[string]rouse.VerdictCode{}
 	for after := int64(0); ; {
 		events, cursor, err := s.w.store.Events(ctx, after, store.EventFilter{}, 2000)
 		if err != nil {
@@ -52,6 +53,9 @@ func (s *sim) check() string {
 			if p := s.followRescue(ctx, e, held); p != "" {
 				return p
 			}
+			if p := followVerdict(e, ends, told); p != "" {
+				return p
+			}
 		}
 		if cursor == after {
 			break
@@ -60,6 +64,9 @@ func (s *sim) check() string {
 	}
 	if left := s.witness.left(func(session string) bool { return s.gone[session] }); left != "" {
 		return "deleted: " + left
+	}
+	if p := s.checkVerdicts(ends, told); p != "" {
+		return p
 	}
 	for id, t := range turns {
 		if t.dispatched > 1 || t.settled > 1 || t.dispatched < t.settled {

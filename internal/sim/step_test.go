@@ -13,6 +13,7 @@ import (
 	"rouse/internal/feed"
 	"rouse/internal/recovery"
 	"rouse/internal/session"
+	"rouse/internal/watch"
 )
 
 // step does one thing. Refusals are the product's right; errors that a caller
@@ -250,7 +251,7 @@ func (s *sim) silence(arg int) error {
 func (s *sim) loseLease() error {
 	s.w.full.Store(false)
 	s.ends = append(s.ends, time.Now())
-	other := session.New(session.Deps{Store: s.w.store, Feed: feed.New(16, 0, 0), Models: models{}, Agents: agents{}, Boot: "boo_other",
+	other := session.New(session.Deps{Store: s.w.store, Feed: feed.New(16, 0, 0), Models: models{}, Agents: agents{}, Boot: "boo_other", Judge: watch.Settled,
 		Live: func(string) bool { return false }, Log: slog.New(slog.DiscardHandler),
 		Engine: func(string) (engine.Engine, error) { return drill.Engine{}, nil }})
 	_, err := other.Recover(context.Background())

@@ -63,7 +63,7 @@ func start(dir string, boot int, engines *witness) (*world, error) {
 	}
 	f = feed.New(1024, w.store.Head(), 0)
 	w.serve(w.store.Serve)
-	w.lanes = session.New(session.Deps{Store: w.store, Feed: f, Models: models{}, Agents: agents{}, Boot: fmt.Sprintf("boo_%d", boot), Log: log,
+	w.lanes = session.New(session.Deps{Store: w.store, Feed: f, Models: models{}, Agents: agents{}, Boot: fmt.Sprintf("boo_%d", boot), Judge: watch.Settled, Log: log,
 		MaxQueued: 8, Engine: func(string) (engine.Engine, error) { return engines, nil }})
 	if _, err := w.lanes.Recover(context.Background()); err != nil {
 		return nil, err

@@ -63,11 +63,17 @@ func (tx *Tx) NextTurn(s *rouse.Session) (*rouse.Turn, error) {
 	return nil, nil
 }
 
-// LastSettled is the session's newest turn that has ended, or nil.
-func (tx *Tx) LastSettled(sessionID string) (*rouse.Turn, error) {
+// newestEnded is the last turn of a session whose row does not name it: it was
+// written before rows did.
+const newestEnded = `SELECT body FROM turns WHERE session = $1 AND state NOT IN ('queued', 'running', 'waiting') ORDER BY generation DESC LIMIT 1`
+
+// LastTurn is the session's turn that ended last, or nil.
+func (tx *Tx) LastTurn(s *rouse.Session) (*rouse.Turn, error) {
+	if s.Last != "" {
+		return tx.Turn(s.Last)
+	}
 	var t rouse.Turn
-	found, err := tx.one(&t, `SELECT body FROM turns WHERE session = $1 AND state NOT IN ('queued', 'running', 'waiting')
-		ORDER BY generation DESC LIMIT 1`, sessionID)
+	found, err := tx.one(&t, newestEnded, s.ID)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -115,6 +121,19 @@ func (s *Store) Turn(ctx context.Context, id string) (*rouse.Turn, error) {
 		return nil, absent(op, "Turn", id)
 	}
 	return &t, failure(op, err)
+}
+
+// LastTurn is the session's turn that ended last, or nil.
+func (s *Store) LastTurn(ctx context.Context, of *rouse.Session) (*rouse.Turn, error) {
+	if of.Last != "" {
+		return s.Turn(ctx, of.Last)
+	}
+	var t rouse.Turn
+	found, err := s.one(ctx, &t, newestEnded, of.ID)
+	if err != nil || !found {
+		return nil, failure("store: last turn", err)
+	}
+	return &t, nil
 }
 
 // Turns lists a session's turns by generation, newest last, at most limit of

@@ -357,7 +357,7 @@ func BenchmarkTick(b *testing.B) {
 		f.ids, f.v = append(f.ids, fmt.Sprintf("ses_%d", i)), append(f.v, *v)
 	}
 	w := New(Config{Lanes: f})
-	list, _, _ := w.judge(now, true)
+	list, _ := w.judge(now, true)
 	for i := range list {
 		w.turns[list[i].session].code, w.turns[list[i].session].told = list[i].verdict.Code, now
 	}

@@ -131,52 +131,53 @@ func (w *Watch) peek(ctx context.Context) error {
 	return nil
 }
 
-// settle keeps what is made of sessions in which a turn ended, however short it
-// was, and at a tick of those whose wall may have gone. One in which another
-// turn runs has a verdict of its own.
-func (w *Watch) settle(ctx context.Context, gone []string, tick bool) error {
-	w.owed = append(append(w.owed, gone...), w.Lanes.Ended()...)
-	if tick {
-		limited, err := w.Store.Judged(ctx, rouse.WaitingQuota)
-		if err != nil {
-			return rouse.Wrap("watch: settle", err)
-		}
-		w.owed = append(w.owed, limited...)
+// Settled is what is made of a session whose last turn ended so, with the walls
+// of its provider.
+func Settled(now time.Time, t *rouse.Turn, walls []rouse.Wall) rouse.Verdict {
+	return settled(&Facts{Outcome: t.State, Ended: t.Ended, Failure: t.Failure, Wall: Met(now, t, walls)})
+}
+
+// rewall looks at the sessions that wait for a wall: it may have gone.
+func (w *Watch) rewall(ctx context.Context) error {
+	waiting, err := w.Store.Judged(ctx, rouse.WaitingQuota)
+	if err != nil {
+		return err
 	}
-	slices.Sort(w.owed)
-	w.owed = slices.Compact(w.owed)
-	for len(w.owed) > 0 {
-		n := min(chunk, len(w.owed))
-		err := w.Store.Write(ctx, store.Lazy, func(tx *store.Tx) error {
-			for _, id := range w.owed[:n] {
-				if err := w.settled(tx, id); err != nil {
+	for some := range slices.Chunk(waiting, chunk) {
+		if err := w.Store.Write(ctx, store.Lazy, func(tx *store.Tx) error {
+			for _, id := range some {
+				if err := w.again(tx, id); err != nil {
 					return err
 				}
 			}
 			return nil
-		})
-		if err != nil {
-			return rouse.Wrap("watch: settle", err)
+		}); err != nil {
+			return rouse.Wrap("watch: rewall", err)
 		}
-		w.owed = w.owed[n:]
 	}
 	return nil
 }
 
-// settled keeps the verdict on a session in which nothing runs, if its code is
+// again keeps the verdict on a session in which nothing runs, if its code is
 // another one than before.
-func (w *Watch) settled(tx *store.Tx, id string) error {
-	t, err := tx.LastSettled(id)
+func (w *Watch) again(tx *store.Tx, id string) error {
+	s, err := tx.Session(id)
+	if err != nil || s.Running != "" {
+		if rouse.KindOf(err) == rouse.NotFound {
+			err = nil // deleted
+		}
+		return err
+	}
+	t, err := tx.LastTurn(s)
 	if err != nil || t == nil {
-		return err // deleted
+		return err
 	}
 	walls, err := tx.Walls(t.Model.Provider)
 	if err != nil {
 		return err
 	}
-	v := Judge(tx.Now(), &Facts{Outcome: t.State, Ended: t.Ended, Failure: t.Failure, Wall: Met(tx.Now(), t, walls)}, &w.Limits)
-	was, err := tx.VerdictCode(id)
-	if err != nil || was == v.Code {
+	v := Settled(tx.Now(), t, walls)
+	if was, err := tx.VerdictCode(id); err != nil || was == v.Code {
 		return err
 	}
 	_, err = tx.PutVerdict(id, t.ID, t.Generation, &v)
@@ -192,7 +193,7 @@ type Look struct {
 	Samples []rouse.Sample
 }
 
-// Look judges a session now. last is its newest settled turn and may be nil;
+// Look judges a session now. last is the turn that ended last and may be nil;
 // walls are those that stand. What only a tick may say
 // for the first time is not said here before one did.
 func (w *Watch) Look(now time.Time, s *rouse.Session, last *rouse.Turn, walls []rouse.Wall) Look {

@@ -33,8 +33,6 @@ type Lanes interface {
 	Probe(sessionID string)
 	// Adopt ends a turn whose server is gone.
 	Adopt(ctx context.Context, sessionID string) (ended bool, err error)
-	// Ended gives the sessions in which a turn ended since it was asked last.
-	Ended() (sessions []string)
 }
 
 // Config is what a watch stands on; Store, Lanes and Boot are required.
@@ -46,6 +44,9 @@ type Config struct {
 	Live   func(boot string) bool
 	Limits Limits
 	Log    *slog.Logger
+	// Hold says that turns of dead servers are left as they are, for a drill;
+	// nil never does.
+	Hold func() bool
 	// Clock reads both clocks of the machine: one of them stands while it is
 	// suspended. Nil is the machine's own.
 	Clock func() Reading
@@ -65,7 +66,6 @@ type Watch struct {
 	turns map[string]*watched // by session
 	pass  uint64
 	gaps  gaps
-	owed  []string // sessions whose verdict after a turn's end is not stored yet
 }
 
 // New makes a watch; nothing is judged by itself before Serve.
@@ -75,6 +75,9 @@ func New(c Config) *Watch {
 	}
 	if c.Live == nil {
 		c.Live = func(string) bool { return false }
+	}
+	if c.Hold == nil {
+		c.Hold = func() bool { return false }
 	}
 	if c.Limits == (Limits{}) {
 		c.Limits = Default
@@ -146,21 +149,21 @@ func (w *Watch) look(ctx context.Context, tick bool) error {
 			w.Log.Warn("watch.drain", "err", err)
 		}
 	}
-	list, gone, mute := w.judge(time.Now(), tick)
-	err := errors.Join(w.write(ctx, list), w.settle(ctx, gone, tick))
+	list, mute := w.judge(time.Now(), tick)
+	err := w.write(ctx, list)
 	if tick {
 		w.claim(ctx, list)
 		for _, id := range mute {
 			w.Lanes.Probe(id)
 		}
-		err = errors.Join(err, w.adopt(ctx))
+		err = errors.Join(err, w.adopt(ctx), w.rewall(ctx))
 	}
 	return err
 }
 
-// judge samples and judges; it gives what has to be done, in which sessions a
-// turn is over, and whose engines are worth a question.
-func (w *Watch) judge(now time.Time, tick bool) (list []found, gone, mute []string) {
+// judge samples and judges; it gives what has to be done, and whose engines are
+// worth a question.
+func (w *Watch) judge(now time.Time, tick bool) (list []found, mute []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pass++
@@ -173,8 +176,6 @@ func (w *Watch) judge(now time.Time, tick bool) (list []found, gone, mute []stri
 		if s == nil {
 			s = &watched{}
 			w.turns[id] = s
-		} else if s.turn != v.TurnID && s.turn != "" {
-			gone = append(gone, id)
 		}
 		s.take(v, &w.gaps)
 		s.seen = w.pass
@@ -196,11 +197,10 @@ func (w *Watch) judge(now time.Time, tick bool) (list []found, gone, mute []stri
 	})
 	for id, s := range w.turns {
 		if s.seen != w.pass {
-			gone = append(gone, id)
 			delete(w.turns, id)
 		}
 	}
-	return list, gone, mute
+	return list, mute
 }
 
 // claim ends the turns that never began. The lane drops it when a first sign
@@ -226,6 +226,9 @@ func (w *Watch) claim(ctx context.Context, list []found) {
 
 // adopt ends turns of servers that are gone.
 func (w *Watch) adopt(ctx context.Context) error {
+	if w.Hold() {
+		return nil
+	}
 	ids, err := w.Store.Orphans(ctx, w.Boot)
 	if err != nil {
 		return err

@@ -139,11 +139,11 @@ func TestCancelBehindANotice(t *testing.T) {
 				if w.shown(id, 1) == nil {
 					t.Fatal("no notice")
 				}
-				if _, _, err := w.lanes.Cancel(id, 7); rouse.KindOf(err) != rouse.Conflict {
+				if _, _, err := w.lanes.Cancel(t.Context(), id, 7); rouse.KindOf(err) != rouse.Conflict {
 					t.Errorf("another generation: %v", err)
 				}
 				began := time.Now()
-				if v, running, err := w.lanes.Cancel(id, 1); err != nil || !running || v.TurnID != acc.TurnID {
+				if v, running, err := w.lanes.Cancel(t.Context(), id, 1); err != nil || !running || v.TurnID != acc.TurnID {
 					t.Fatal(v, running, err)
 				}
 				if turn := w.wait(acc); turn.State != rouse.TurnCancelled {
@@ -158,8 +158,8 @@ func TestCancelBehindANotice(t *testing.T) {
 				if next := w.wait(w.prompt(id, "echo", "again")); next.State != rouse.TurnCompleted {
 					t.Errorf("next %+v", next)
 				}
-				w.expect(id, "g1 working\ng1 quiet\ng1 hung\ng1 notice.created\n"+rungs+"g1 notice.hidden\ng1 settled cancelled\ng2 settled completed\n")
-				if _, running, err := w.lanes.Cancel(id, 0); err != nil || running {
+				w.expect(id, "g1 working\ng1 quiet\ng1 hung\ng1 notice.created\n"+rungs+"g1 notice.hidden\ng1 settled cancelled\ng1 settled:cancelled\ng2 settled completed\ng2 settled:completed\n")
+				if _, running, err := w.lanes.Cancel(t.Context(), id, 0); err != nil || running {
 					t.Errorf("nothing runs: %v %v", running, err)
 				}
 			})
@@ -194,7 +194,9 @@ g1 working
 g1 quiet
 g1 never_started
 g1 settled failed
+g1 settled:failed
 g2 settled completed
+g2 settled:completed
 `)
 		page, err := w.store.Messages(t.Context(), store.MessageQuery{SessionID: id, Limit: 4})
 		if err != nil || len(page.Entries) < 2 {
@@ -356,7 +358,7 @@ func TestClockStandsForARetry(t *testing.T) {
 		if turn := w.wait(acc); turn.State != rouse.TurnCompleted {
 			t.Errorf("%+v", turn)
 		}
-		w.expect(id, "g1 retrying\ng1 settled completed\n")
+		w.expect(id, "g1 retrying\ng1 settled completed\ng1 settled:completed\n")
 	})
 }
 
@@ -456,8 +458,8 @@ func TestNeverStartedBehindADeadProtocol(t *testing.T) {
 	})
 }
 
-// The verdict that is told last is about the turn that ended last, however
-// short that was; one that says the same is not told again.
+// Every end is told as a verdict with it, however short the turn was; one that
+// says the same as the last is not told again.
 func TestVerdictAfterShortTurns(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		id, _ := w.start("hang", "x")
@@ -475,6 +477,7 @@ func TestVerdictAfterShortTurns(t *testing.T) {
 g1 working
 g1 cancel requested
 g1 settled cancelled
+g1 settled:cancelled
 g2 settled completed
 g2 settled:completed
 g3 settled completed
@@ -549,7 +552,7 @@ func TestOrphan(t *testing.T) {
 		if next := w.wait(queued); next.State != rouse.TurnCompleted {
 			t.Errorf("the queue: %+v", next)
 		}
-		w.expect(s.ID, "g1 orphaned\ng1 settled interrupted\ng2 settled completed\n")
+		w.expect(s.ID, "g1 orphaned\ng1 settled interrupted\ng1 settled:interrupted\ng2 settled completed\ng2 settled:completed\n")
 	})
 }
 
@@ -579,6 +582,7 @@ g1 hung
 g1 notice.created
 g1 notice.hidden
 g1 settled interrupted
+g1 settled:interrupted
 g2 working
 g2 quiet
 g2 hung

@@ -96,7 +96,7 @@ func open(t *testing.T, dir, boot string, between seam) *world {
 		t.Fatal(err)
 	}
 	news = feed.New(0, w.store.Head(), 0)
-	w.lanes = session.New(session.Deps{Store: w.store, Feed: news, Models: anyModel{}, Agents: anyAgent{}, Boot: boot,
+	w.lanes = session.New(session.Deps{Store: w.store, Feed: news, Models: anyModel{}, Agents: anyAgent{}, Boot: boot, Judge: watch.Settled,
 		Engine: func(string) (engine.Engine, error) { return counting{&w.opens}, nil }, Log: slog.New(slog.DiscardHandler)})
 	var lanes watch.Lanes = w.lanes
 	if between != nil {
