@@ -26,10 +26,11 @@ const (
 	TurnQueuedEvent  EventType = "turn.queued"       // Data: TurnFact
 	TurnRunningEvent EventType = "turn.running"      // Data: TurnFact
 	TurnWaitingEvent EventType = "turn.waiting"      // Data: TurnFact
+	TurnAnswered     EventType = "turn.answered"     // Data: TurnFact; nobody is waited for any more
 	TurnRetryEvent   EventType = "turn.retry"        // Data: RetryFact
 	TurnSettledEvent EventType = "turn.settled"      // Data: SettledFact
-	SessionPaused    EventType = "session.paused"    // Data: none
-	SessionResumed   EventType = "session.resumed"   // Data: none
+	SessionPaused    EventType = "session.paused"    // Data: SessionFact
+	SessionResumed   EventType = "session.resumed"   // Data: SessionFact
 	SessionErrored   EventType = "session.errored"   // Data: SettledFact; an error outside a turn
 	RequestAsked     EventType = "request.asked"     // Data: Request
 	RequestReplied   EventType = "request.replied"   // Data: RepliedFact
@@ -92,6 +93,22 @@ type SettledFact struct {
 	Idle    bool          `json:"idle"`
 	Error   *MessageError `json:"error,omitempty"`
 	Failure *Failure      `json:"failure,omitempty"`
+	// Session is what the session is after it; nil in logs of older versions.
+	Session *SessionFact `json:"session,omitempty"`
+}
+
+// SessionFact is the state of a session at an event.
+type SessionFact struct {
+	State      SessionState `json:"state"`
+	Pause      bool         `json:"pause,omitempty"` // also while its turn still runs
+	WaitingFor string       `json:"waiting_for,omitempty"`
+	Outcome    TurnState    `json:"outcome,omitempty"`
+	Incident   *Incident    `json:"incident,omitempty"` // the open one
+}
+
+// FactOf is the fact about a session; open is its open incident, or nil.
+func FactOf(s *Session, open *Incident) SessionFact {
+	return SessionFact{State: s.State(), Pause: s.Pause, WaitingFor: s.WaitingFor, Outcome: s.Outcome, Incident: open}
 }
 
 // RepliedFact is the data of request.replied.

@@ -19,8 +19,9 @@ const (
 )
 
 // ownEvent is an event of Rouse's own streams. What Data holds depends on the
-// type: rouse.turn.* and rouse.session.state the state with its facts,
-// rouse.cancel.stage the stage, rouse.incident.* and rouse.wall.* the row.
+// type: rouse.turn.* the state with its facts, rouse.cancel.stage the stage, and
+// rouse.verdict, notice.*, rescue.stage, incident.* and wall.* the row as this
+// API gives it.
 type ownEvent struct {
 	Seq        int64           `json:"seq"`
 	Type       string          `json:"type"`
@@ -32,8 +33,11 @@ type ownEvent struct {
 	State      string          `json:"state,omitempty"`
 	Outcome    rouse.TurnState `json:"outcome,omitempty"`
 	WaitingFor string          `json:"waiting_for,omitempty"`
-	Verdict    string          `json:"verdict,omitempty"`
-	Data       json.RawMessage `json:"data,omitempty"`
+	// Paused: nothing else is started, also while a turn still runs.
+	Paused   bool            `json:"paused,omitempty"`
+	Incident *IncidentRow    `json:"incident,omitempty"` // the session's open one
+	Verdict  string          `json:"verdict,omitempty"`
+	Data     json.RawMessage `json:"data,omitempty"`
 }
 
 // ResumePoint reads Last-Event-ID, or ?after= which a browser can set.
@@ -193,92 +197,4 @@ func (s *ownStream) flush() error {
 		err = s.rc.Flush()
 	}
 	return rouse.Wrap("write events", err)
-}
-
-// ownEvents renders a log event; nil where this API has nothing to say.
-func ownEvents(e *rouse.Event) []ownEvent {
-	base := ownEvent{Seq: e.Seq, At: stamp(e.At), Session: e.SessionID, Directory: e.Directory, Turn: e.TurnID, Generation: e.Generation}
-	state := base
-	state.Type = "rouse.session.state"
-	switch e.Type {
-	case rouse.TurnQueuedEvent, rouse.TurnRunningEvent, rouse.TurnWaitingEvent:
-		var f rouse.TurnFact
-		if json.Unmarshal(e.Data, &f) != nil {
-			return nil
-		}
-		base.Type, base.State, base.WaitingFor, base.Data = "rouse."+string(e.Type), string(f.State), f.WaitingFor, e.Data
-		switch e.Type {
-		case rouse.TurnQueuedEvent:
-			return []ownEvent{base}
-		case rouse.TurnWaitingEvent:
-			state.State, state.WaitingFor = string(rouse.Waiting), f.WaitingFor
-		default:
-			state.State = string(rouse.Generating)
-		}
-		return []ownEvent{base, state}
-	case rouse.TurnRetryEvent:
-		base.Type, base.Data = "rouse.turn.retry", e.Data
-		return []ownEvent{base}
-	case rouse.TurnSettledEvent:
-		var f rouse.SettledFact
-		if json.Unmarshal(e.Data, &f) != nil {
-			return nil
-		}
-		base.Type, base.State, base.Outcome, base.Data = "rouse.turn.settled", string(f.State), f.State, e.Data
-		if !f.Idle {
-			return []ownEvent{base}
-		}
-		state.State, state.Outcome = string(rouse.Idle), f.State
-		return []ownEvent{base, state}
-	case rouse.SessionCreated, rouse.SessionResumed:
-		state.State = string(rouse.Idle)
-		return []ownEvent{state}
-	case rouse.SessionPaused:
-		state.State = string(rouse.Paused)
-		return []ownEvent{state}
-	case rouse.SessionDeleted:
-		state.State = "deleted"
-		return []ownEvent{state}
-	case rouse.CancelStage:
-		base.Type, base.Data = "rouse.cancel.stage", e.Data
-		return []ownEvent{base}
-	case rouse.RescueStaged:
-		base.Type, base.Data = "rouse.rescue.stage", e.Data
-		return []ownEvent{base}
-	case rouse.VerdictChanged:
-		var v rouse.Verdict
-		if json.Unmarshal(e.Data, &v) != nil {
-			return nil
-		}
-		raw, err := Marshal(verdictRow(&v))
-		if err != nil {
-			return nil
-		}
-		base.Type, base.Verdict, base.Data = "rouse.verdict", string(v.Code), raw
-		return []ownEvent{base}
-	case rouse.NoticeCreated, rouse.NoticeUpdated, rouse.NoticeHidden:
-		base.Type, base.Data = "rouse."+string(e.Type), e.Data
-		return []ownEvent{base}
-	case rouse.IncidentOpened, rouse.IncidentClosed:
-		var i rouse.Incident
-		if json.Unmarshal(e.Data, &i) != nil {
-			return nil
-		}
-		base.Type, base.Data = "rouse.incident.opened", e.Data
-		if e.Type == rouse.IncidentClosed {
-			base.Type = "rouse.incident." + i.Status
-		}
-		return []ownEvent{base}
-	case rouse.WallOpened, rouse.WallHalfOpen, rouse.WallClosed:
-		var wall rouse.Wall
-		if json.Unmarshal(e.Data, &wall) != nil {
-			return nil
-		}
-		base.Type, base.Data = "rouse.wall."+wall.State, e.Data
-		if wall.State == "open" {
-			base.Type = "rouse.wall.opened"
-		}
-		return []ownEvent{base}
-	}
-	return nil
 }

@@ -250,6 +250,10 @@ func (l *Lanes) setPause(ctx context.Context, id string, pause bool) error {
 		if pause {
 			kind = rouse.SessionPaused
 		}
-		return tx.Emit(rouse.Event{Type: kind, SessionID: s.ID, Directory: s.Directory}, nil)
+		open, err := tx.Incident(s.ID)
+		if err != nil {
+			return err
+		}
+		return tx.Emit(rouse.Event{Type: kind, SessionID: s.ID, Directory: s.Directory}, rouse.FactOf(s, open))
 	})
 }

@@ -44,8 +44,13 @@ func (l *Lanes) finishTurn(tx *store.Tx, s *rouse.Session, t *rouse.Turn, e end,
 	if err := moveIncidents(tx, s, t); err != nil {
 		return news, err
 	}
+	open, err := tx.Incident(s.ID)
+	if err != nil {
+		return news, err
+	}
+	after := rouse.FactOf(s, open)
 	if err := tx.Emit(rouse.Event{Type: rouse.TurnSettledEvent, SessionID: s.ID, Directory: s.Directory, TurnID: t.ID, Generation: t.Generation},
-		rouse.SettledFact{State: e.state, Finish: e.finish, Idle: s.Queued == 0 || s.Pause, Error: failure, Failure: e.failure}); err != nil {
+		rouse.SettledFact{State: e.state, Finish: e.finish, Idle: s.Queued == 0 || s.Pause, Error: failure, Failure: e.failure, Session: &after}); err != nil {
 		return news, err
 	}
 	return news, l.judge(tx, t)

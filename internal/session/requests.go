@@ -59,14 +59,18 @@ func (ln *lane) closeRequest(a *active, r rouse.Request, reply rouse.Reply) {
 	if waiting == "" {
 		a.turn.State = rouse.TurnRunning
 	}
-	t := a.turn
+	t, ends := a.turn, a.cancel.stage != ""
 	a.pending = append(a.pending, func(tx *store.Tx, s *rouse.Session) error {
 		s.WaitingFor = waiting
 		t := t
 		if err := tx.UpdateTurn(&t); err != nil {
 			return err
 		}
-		return tx.CloseRequest(s, &r, reply)
+		if err := tx.CloseRequest(s, &r, reply); err != nil || waiting != "" || ends {
+			return err
+		}
+		return tx.Emit(rouse.Event{Type: rouse.TurnAnswered, SessionID: s.ID, Directory: s.Directory, TurnID: t.ID, Generation: t.Generation},
+			rouse.TurnFact{State: t.State, Queued: s.Queued, Model: t.Model})
 	})
 }
 
