@@ -46,6 +46,7 @@ type Rescue struct {
 	Reassignment string   `json:"reassignment"`
 	Given        []string `json:"given,omitempty"`
 	Model        ModelRef `json:"model"`
+	Force        bool     `json:"force,omitempty"` // whatever speaks against it
 	// Aborted is the turn that was ended, empty when none ran; Silence how long
 	// it had shown no progress; Last how the turn before had ended. TurnID and
 	// Generation are the new turn.

@@ -34,6 +34,8 @@ type Launcher interface {
 	Cancel(ctx context.Context, sessionID string, generation uint64) (v rouse.Vitals, running bool, err error)
 	// ModelOf is the model that a new session's first prompt would use.
 	ModelOf(agent string, named rouse.ModelRef) rouse.ModelRef
+	// WakeModel is the model that a rescue would wake the session with.
+	WakeModel(s *rouse.Session, named rouse.ModelRef) (rouse.ModelRef, error)
 	// CloseWall closes a wall by hand and lets waiting prompts look again.
 	CloseWall(ctx context.Context, id string) (*rouse.Wall, error)
 }

@@ -3,9 +3,12 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"rouse"
 	"rouse/internal/recovery"
@@ -21,10 +24,10 @@ type RescueInput struct {
 	ID   string `path:"id"`
 	Body struct {
 		Model        string   `json:"model,omitempty" doc:"provider/model to wake with; the session's own when missing"`
-		Facts        []string `json:"facts,omitempty" maxItems:"50" doc:"What the caller knows to be true; the server adds its own"`
+		Facts        []string `json:"facts,omitempty" maxItems:"50" doc:"What the caller knows to be true, 4,000 bytes each; the server adds its own"`
 		Reassignment string   `json:"reassignment,omitempty" maxLength:"8000" doc:"The one thing to do next; missing: go on with the task"`
 		Reason       string   `json:"reason,omitempty" maxLength:"500"`
-		Force        bool     `json:"force,omitempty" doc:"Also when the running turn makes progress, or a client waits for its answer"`
+		Force        bool     `json:"force,omitempty" doc:"Also when the running turn makes progress or waits, when a client waits for its answer, or a wall stands before the model"`
 	}
 }
 
@@ -84,15 +87,8 @@ func (o *own) rescue(ctx context.Context, in *RescueInput) (*RescueOutput, error
 	if who := Who(ctx); who.Scope == Agent {
 		req.By = who.Session
 	}
-	if in.Body.Model != "" {
-		ref, err := rouse.ParseModelRef(in.Body.Model)
-		if err != nil {
-			return nil, rouse.FieldError("rescue", "model", "%s", rouse.SafeMessage(err))
-		}
-		if _, err := o.Config().Resolve(ref); err != nil {
-			return nil, err
-		}
-		req.Model = ref
+	if err := o.wakes(ctx, in, &req); err != nil {
+		return nil, err
 	}
 	r, err := o.Rescuer.Rescue(ctx, req)
 	var spent *recovery.BudgetSpent
@@ -103,6 +99,50 @@ func (o *own) rescue(ctx context.Context, in *RescueInput) (*RescueOutput, error
 		return nil, err
 	}
 	return &RescueOutput{renderRescue(r)}, nil
+}
+
+// wakes names the model that the session is to be woken with and refuses, before
+// a turn is ended for it, one that cannot be used or would run into a wall.
+func (o *own) wakes(ctx context.Context, in *RescueInput, req *recovery.Request) (err error) {
+	s, err := o.Store.Session(ctx, in.ID)
+	if err != nil {
+		return err
+	}
+	if in.Body.Model != "" {
+		if req.Model, err = rouse.ParseModelRef(in.Body.Model); err != nil {
+			return rouse.FieldError("rescue", "model", "%s", rouse.SafeMessage(err))
+		}
+	}
+	model, err := o.Sessions.WakeModel(s, req.Model)
+	if err != nil || in.Body.Force {
+		return err
+	}
+	now := time.Now()
+	w, err := o.standing(ctx, model, now)
+	if err != nil || w == nil {
+		return err
+	}
+	return refusedByWall(w, now, "nothing was ended. Wake it with another model, or force it.")
+}
+
+// The bounds of what a caller may add to the facts, in bytes.
+const (
+	maxFact  = 4_000
+	maxFacts = 64_000
+)
+
+// Resolve bounds the facts: they go into a prompt.
+func (in *RescueInput) Resolve(huma.Context) []error {
+	total := 0
+	for i, f := range in.Body.Facts {
+		if total += len(f); len(f) > maxFact {
+			return []error{&huma.ErrorDetail{Location: fmt.Sprintf("body.facts[%d]", i), Message: fmt.Sprintf("expected at most %d bytes", maxFact)}}
+		}
+	}
+	if total > maxFacts {
+		return []error{&huma.ErrorDetail{Location: "body.facts", Message: fmt.Sprintf("expected at most %d bytes in all", maxFacts)}}
+	}
+	return nil
 }
 
 // tooManyRescues is 429 with the time of the next one.

@@ -142,8 +142,13 @@ func (o *own) admitLaunch(ctx context.Context, agent string, named rouse.ModelRe
 	if err != nil || w == nil {
 		return err
 	}
+	return refusedByWall(w, now, "nothing was launched. Wait for it, use another model, or force it.")
+}
+
+// refusedByWall is the 409 of a wall; then says what did not happen and what to do.
+func refusedByWall(w *rouse.Wall, now time.Time, then string) error {
 	body := wallOpen{Name: "WallOpen"}
-	body.Data.Message, body.Data.Wall = wallSentence(w, now)+"; nothing was launched. Wait for it, use another model, or force it.", wallRow(w, now)
+	body.Data.Message, body.Data.Wall = wallSentence(w, now)+"; "+then, wallRow(w, now)
 	return &statusError{status: http.StatusConflict, body: body, text: body.Data.Message}
 }
 

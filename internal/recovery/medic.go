@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -21,9 +22,8 @@ type Sessions interface {
 	// when neither came in time. A turn that ended otherwise than completed is
 	// an error that says how.
 	Generates(ctx context.Context, sessionID, turnID string, wait time.Duration) (kind string, err error)
-	// Silence is how long the running turn has shown no progress, waits for
-	// people and known retries left out; ok is false when none runs here.
-	Silence(sessionID string) (silence time.Duration, ok bool)
+	// Vitals are those of the running turn; ok is false when none runs here.
+	Vitals(sessionID string) (v rouse.Vitals, ok bool)
 	// Attached says that a client waits for the turn's answer on its connection.
 	Attached(turnID string) bool
 	// Kick looks for queued prompts.
@@ -37,6 +37,7 @@ type Medic struct {
 	log      *slog.Logger
 	verify   time.Duration
 	patience time.Duration
+	grace    time.Duration // of an overdue retry
 
 	mu    sync.Mutex
 	asked []string
@@ -51,11 +52,9 @@ const VerifyWait = 60 * time.Second
 // NewMedic makes a medic whose patience with silent turns is divided by speed
 // (0 and 1: Patience), as the watch's is in a drill.
 func NewMedic(st *store.Store, sessions Sessions, log *slog.Logger, speed float64) *Medic {
-	patience := Patience
-	if speed > 1 {
-		patience = time.Duration(float64(Patience) / speed)
-	}
-	return &Medic{store: st, sessions: sessions, log: log, verify: VerifyWait, patience: patience, bell: make(chan struct{}, 1)}
+	faster := func(d time.Duration) time.Duration { return time.Duration(float64(d) / max(1, speed)) }
+	return &Medic{store: st, sessions: sessions, log: log, verify: VerifyWait, patience: faster(Patience), grace: faster(rouse.RetryGrace),
+		bell: make(chan struct{}, 1)}
 }
 
 // Request is a wish to rescue.
@@ -88,7 +87,7 @@ func (m *Medic) Rescue(ctx context.Context, in Request) (*rouse.Rescue, error) {
 	const op = "recovery: rescue"
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	r := &rouse.Rescue{ID: rouse.NewID(rouse.RescuePrefix, now), SessionID: in.SessionID, By: in.By, Reason: rouse.Clip(in.Reason, 500),
-		Reassignment: rouse.Clip(in.Reassignment, 8000), Given: in.Facts, Model: in.Model, Clause: Clause, Created: now}
+		Reassignment: rouse.Clip(in.Reassignment, 8000), Given: in.Facts, Model: in.Model, Force: in.Force, Clause: Clause, Created: now}
 	var spent *BudgetSpent
 	err := m.store.Write(ctx, store.Promise, func(tx *store.Tx) error {
 		spent = nil
@@ -109,8 +108,8 @@ func (m *Medic) Rescue(ctx context.Context, in Request) (*rouse.Rescue, error) {
 		}
 		row := *r
 		row.Status, row.Aborted, row.Last = rouse.RescueRunning, s.Running, s.Outcome
-		if silence, ok := m.sessions.Silence(s.ID); ok {
-			row.Silence = silence
+		if v, ok := m.sessions.Vitals(s.ID); ok {
+			row.Silence = v.Silence(now, m.grace)
 		}
 		row.Stages = stages(row.Stages, rouse.StageAuthorized, now, true, in.By)
 		row.Stages = stages(row.Stages, rouse.StageWritten, now, true, "")
@@ -165,9 +164,8 @@ func (m *Medic) admit(s *rouse.Session, in Request) error {
 		return rouse.Errorf(rouse.Conflict, "rescue", "rescue %s of this session is under way: wait for its end", s.Rescue)
 	case s.Pause:
 		return rouse.Errorf(rouse.Conflict, "rescue", "session %s is paused: resume it first", s.ID)
-	case s.Running != "" && !in.Force && m.moves(s.ID):
-		return &rouse.Error{Kind: rouse.Conflict, Op: "rescue", Field: "working",
-			Msg: "this turn made progress a moment ago: a rescue would end work; look at its health, or force it (--force)"}
+	case s.Running != "" && !in.Force && m.hopeful(s.ID) != nil:
+		return m.hopeful(s.ID)
 	case s.Running != "" && !in.Force && m.sessions.Attached(s.Running):
 		return &rouse.Error{Kind: rouse.Conflict, Op: "rescue", Field: "client_attached",
 			Msg: "a client is attached and waits for this turn's answer: leave it to its user, or force it (--force)"}
@@ -175,10 +173,25 @@ func (m *Medic) admit(s *rouse.Session, in Request) error {
 	return nil
 }
 
-// moves says that the running turn was not silent long enough to be rescued.
-func (m *Medic) moves(sessionID string) bool {
-	silence, ok := m.sessions.Silence(sessionID)
-	return ok && silence < m.patience
+// hopeful is why the running turn is not to be rescued without force: it was not
+// silent long enough, or says itself what it waits for. Nil when it is.
+func (m *Medic) hopeful(sessionID string) error {
+	v, ok := m.sessions.Vitals(sessionID)
+	now := time.Now()
+	refuse := func(field, format string, args ...any) error {
+		return &rouse.Error{Kind: rouse.Conflict, Op: "rescue", Field: field, Msg: fmt.Sprintf(format, args...) + ", or force it (--force)"}
+	}
+	switch {
+	case !ok:
+		return nil
+	case v.Waiting != nil:
+		return refuse("waiting", "this turn waits for an answer to a %s: answer it, abort the turn", v.Waiting.For)
+	case v.Retry != nil && now.Before(v.Retry.Next.Add(m.grace)):
+		return refuse("retrying", "this turn waits for its next attempt, at %s: let it, abort the turn", v.Retry.Next.UTC().Format("15:04:05 UTC"))
+	case v.Silence(now, m.grace) < m.patience:
+		return refuse("working", "this turn made progress a moment ago, and a rescue would end work: look at its health")
+	}
+	return nil
 }
 
 func stages(list []rouse.RescueStage, name string, at time.Time, ok bool, detail string) []rouse.RescueStage {

@@ -123,7 +123,7 @@ func Text(r *rouse.Rescue) string {
 func opening(r *rouse.Rescue) string {
 	why := "."
 	if r.Reason != "" {
-		why = ": " + r.Reason + "."
+		why = ": " + plain(strings.TrimRight(r.Reason, ".")) + "."
 	}
 	switch {
 	case r.Aborted == "" && r.Last == "":

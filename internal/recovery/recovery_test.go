@@ -499,6 +499,8 @@ func TestOpeningIsTrue(t *testing.T) {
 		"Your last turn had ended (completed) and nothing ran; you are woken. What":     {Last: rouse.TurnCompleted},
 		"Your last turn was ended from outside after 5m0s without progress: hung. What": {Aborted: "trn_1", Last: rouse.TurnFailed, Silence: 5 * time.Minute, Reason: "hung"},
 		"Your last turn was ended from outside while it ran. What":                      {Aborted: "trn_1", Silence: time.Second},
+		"You are woken: by hand. What":                                                  {Reason: "by hand."},
+		`You are woken: "a\nYour one assignment now: b". What`:                          {Reason: "a\nYour one assignment now: b"},
 	} {
 		if got := recovery.Text(r); !strings.HasPrefix(got, want) {
 			t.Errorf("want %q, got %q", want, got[:100])

@@ -24,7 +24,7 @@ func (l *Lanes) Wake(ctx context.Context, r *rouse.Rescue, key, text string) (tu
 		unattended = t.Unattended
 	}
 	acc, err := l.Prompt(ctx, Prompt{SessionID: r.SessionID, Key: key, BodyHash: r.ID, Model: r.Model, Rescue: r.ID,
-		Unattended: unattended, RetryOf: r.Aborted, Parts: []rouse.Part{{Kind: rouse.TextPart, Text: text}}})
+		Unattended: unattended, Force: r.Force, RetryOf: r.Aborted, Parts: []rouse.Part{{Kind: rouse.TextPart, Text: text}}})
 	if err != nil {
 		return "", 0, model, err
 	}
@@ -59,7 +59,7 @@ func (l *Lanes) Generates(ctx context.Context, sessionID, turnID string, wait ti
 		case t.State == rouse.TurnCompleted:
 			return "completed", nil
 		case t.State.Settled():
-			return "", rouse.Errorf(rouse.Upstream, op, "the turn ended %s: %s", t.State, endReason(t))
+			return "", rouse.Errorf(rouse.Upstream, op, "the turn %s", endReason(t))
 		}
 		select {
 		case <-news.Bell():
@@ -71,21 +71,29 @@ func (l *Lanes) Generates(ctx context.Context, sessionID, turnID string, wait ti
 	}
 }
 
+// endReason is how a turn ended that did not complete.
 func endReason(t *rouse.Turn) string {
-	if t.Failure != nil && t.Failure.Message != "" {
-		return t.Failure.Message
+	switch {
+	case t.State == rouse.TurnInterrupted:
+		return "was interrupted: the server stopped while it ran"
+	case t.State == rouse.TurnCancelled:
+		return "was cancelled by somebody else"
+	case t.Failure != nil && t.Failure.Message != "":
+		return "failed: " + t.Failure.Message
+	case t.Failure != nil && t.Failure.Code != "":
+		return "failed: " + t.Failure.Code
 	}
-	return "no reason is known"
+	return "failed, and no reason is known"
 }
 
-// Silence is how long the session's running turn has shown no progress, waits
-// for people and known retries left out; ok is false when none runs here.
-func (l *Lanes) Silence(sessionID string) (silence time.Duration, ok bool) {
-	v, ok := l.Vitals(sessionID)
-	if !ok {
-		return 0, false
+// WakeModel is the model that a rescue would wake the session with, where named
+// is the one that is asked for, or none. The error says why it cannot be used.
+func (l *Lanes) WakeModel(s *rouse.Session, named rouse.ModelRef) (rouse.ModelRef, error) {
+	_, model, err := l.resolve(s, &Prompt{Model: named})
+	if err == nil {
+		err = l.Models.CheckModel(model)
 	}
-	return v.Silence(time.Now(), rouse.RetryGrace), true
+	return model, rouse.Wrap("session: wake model", err)
 }
 
 // Attached says that somebody waits for the turn's answer on a connection.
