@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"runtime"
 	"time"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -106,9 +107,15 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
+	for _, arg := range args {
+		if !utf8.ValidString(arg) { // the parser would go on with another text
+			fmt.Fprintf(stderr, "rouse: the argument %q is not valid UTF-8\n", rouse.Clip(arg, 100))
+			return exitUsage
+		}
+	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintf(stderr, "rouse: %s\nTry `rouse --help`.\n", err)
+		fmt.Fprintf(stderr, "rouse: %s\nTry `rouse --help`.\n", mistake(err))
 		return exitUsage
 	}
 	last := &leaving{}

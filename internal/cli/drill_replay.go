@@ -28,10 +28,30 @@ Examples:
   rouse drill replay --prompt 1 --until 42000 --json double.jsonl`
 }
 
+// The bounds of what can be asked for: a speed beyond them plays nothing that
+// anybody could tell apart, and no recording is as long as a year.
+const (
+	slowest, fastest = 0.01, 1_000_000
+	longest          = 365 * 24 * time.Hour
+)
+
+// check refuses values that mean nothing.
+func (c *drillReplay) check() error {
+	switch {
+	case c.Prompt < 0:
+		return usage("--prompt %d: prompts are counted from 0", c.Prompt)
+	case c.Speed != 0 && !(c.Speed >= slowest && c.Speed <= fastest): // NaN is neither
+		return usage("--speed %v: use %v to %d, or 0 for no gaps at all", c.Speed, slowest, int(fastest))
+	case c.Until < -1 || c.Until > longest.Milliseconds():
+		return usage("--until %d: use a time of the recording in milliseconds, or -1 for all of it", c.Until)
+	}
+	return nil
+}
+
 // Run replays a recording.
 func (c *drillReplay) Run(a *app) error {
-	if c.Speed < 0 || c.Prompt < 0 {
-		return usage("--speed and --prompt must not be below zero")
+	if err := c.check(); err != nil {
+		return err
 	}
 	self, err := os.Executable()
 	if err != nil {

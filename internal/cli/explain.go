@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"rouse"
@@ -69,9 +72,10 @@ func (c *explainLimitsCmd) Run(a *app) error {
 		return err
 	}
 	defer from.Close()
-	cases, err := limits.ReadCases(from, time.Now())
+	whole := &bytes.Buffer{}
+	cases, err := limits.ReadCases(io.TeeReader(from, whole), time.Now())
 	if err != nil {
-		return err // Invalid: a mistake in what was given
+		return brokenJSON(whole.Bytes(), err) // Invalid: a mistake in what was given
 	}
 	enc := a.jsonLines()
 	for _, one := range cases {
@@ -80,6 +84,37 @@ func (c *explainLimitsCmd) Run(a *app) error {
 		}
 	}
 	return nil
+}
+
+// brokenJSON says where the input stops being JSON, if that is what is wrong
+// with it; else cause.
+func brokenJSON(data []byte, cause error) error {
+	if !strings.HasPrefix(rouse.SafeMessage(cause), "the input is not JSON") {
+		return cause
+	}
+	for at := int64(0); ; {
+		d := json.NewDecoder(bytes.NewReader(data[at:]))
+		var one json.RawMessage
+		err := d.Decode(&one)
+		var syntax *json.SyntaxError
+		switch {
+		case err == nil:
+			at += d.InputOffset()
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return usage("the input ends in the middle of a JSON value, after %d bytes: is the rest missing?", len(data))
+		case errors.As(err, &syntax):
+			line, column := place(data, at+syntax.Offset)
+			return usage("the input is not JSON at line %d, column %d: %s", line, column, syntax)
+		default:
+			return cause
+		}
+	}
+}
+
+// place is the line and column, from 1, of the byte before an offset.
+func place(data []byte, offset int64) (line, column int) {
+	before := data[:min(max(0, offset-1), int64(len(data)))]
+	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
 }
 
 // evidence opens a file; - and nothing are stdin.

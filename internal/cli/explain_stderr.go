@@ -104,7 +104,7 @@ func (c *explainStderrCmd) cases(out *json.Encoder, data []byte) error {
 	}
 	cases, err := diagnostics.ReadCases(bytes.NewReader(data))
 	if err != nil {
-		return err // Invalid: a mistake in what was given
+		return brokenJSON(data, err) // Invalid: a mistake in what was given
 	}
 	for _, one := range cases {
 		if err := out.Encode(answerTo(one)); err != nil {

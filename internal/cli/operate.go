@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -17,7 +18,8 @@ type drainCmd struct {
 func (drainCmd) Help() string {
 	return `For an update or a reboot: no other turn starts, running ones go on to their
 end, then the server stops. Prompts that come meanwhile are stored (202) and run
-after the next start, as do those that waited.
+after the next start, as do those that waited. Ctrl-C ends this command, not the
+drain: the server goes on with it.
 
 Example:
   rouse drain --timeout 5m && rouse serve`
@@ -39,6 +41,9 @@ func (c *drainCmd) Run(a *app) error {
 	}
 	a.notef("waiting for %d running turn(s), at most %s", running, c.Timeout)
 	if err := cl.Gone(a.ctx); err != nil {
+		if errors.Is(err, errInterrupted) {
+			a.notef("the server goes on draining: it starts nothing more and stops when its turns have ended, at the latest %s after the drain began", c.Timeout)
+		}
 		return err
 	}
 	if c.JSON {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"rouse"
 	"rouse/internal/client"
@@ -17,9 +18,9 @@ type rescueCmd struct {
 	Session string        `arg:"" help:"The session's id."`
 	Model   string        `short:"m" help:"Model to wake it with (default: the session's own)." placeholder:"PROVIDER/MODEL"`
 	Task    string        `help:"The one thing to do next (default: go on)." placeholder:"TEXT"`
-	Facts   string        `help:"File with facts, one a line; - is stdin. The server adds its own." placeholder:"FILE"`
+	Facts   string        `help:"File with facts, one a line, at most 50; - is stdin. The server adds its own." placeholder:"FILE"`
 	Reason  string        `help:"Why; stored and told to the session." placeholder:"TEXT"`
-	Force   bool          `help:"Also when the running turn makes progress, or a client waits for its answer."`
+	Force   bool          `help:"Also when the running turn makes progress or waits, when a client waits for its answer, or a usage limit stands before the model."`
 	Timeout time.Duration `default:"2m" help:"How long to wait for the end of the rescue." placeholder:"DURATION"`
 	JSON    bool          `name:"json" help:"Print the rescue as the API gives it."`
 }
@@ -73,25 +74,52 @@ func (c *rescueCmd) Run(a *app) error {
 	return rouse.Wrap("cli: print", err)
 }
 
+// The bounds of what is added to the facts: the server's own.
+const (
+	mostFacts = 50
+	longFact  = 4_000
+)
+
+// facts reads the file: a fact is a line, an empty one is none.
 func (c *rescueCmd) facts(a *app) ([]string, error) {
 	if c.Facts == "" {
 		return nil, nil
 	}
-	var raw []byte
-	var err error
-	if c.Facts == "-" {
-		raw, err = io.ReadAll(a.in)
-	} else {
-		raw, err = os.ReadFile(c.Facts)
+	in := a.in
+	if c.Facts != "-" {
+		f, err := os.Open(c.Facts)
+		if err != nil {
+			return nil, usage("--facts %s: the file cannot be opened", c.Facts)
+		}
+		defer f.Close()
+		if st, err := f.Stat(); err == nil && st.IsDir() {
+			return nil, usage("--facts %s: it is a directory", c.Facts)
+		}
+		in = f
 	}
-	if err != nil {
-		return nil, usage("--facts %s: %v", c.Facts, err)
+	raw, err := io.ReadAll(io.LimitReader(in, mostFacts*longFact+1))
+	switch {
+	case err != nil:
+		return nil, usage("--facts %s: it cannot be read", c.Facts)
+	case len(raw) > mostFacts*longFact:
+		return nil, usage("--facts %s: it is larger than %d kB: give what the session has to know, not all there is", c.Facts, mostFacts*longFact/1000)
 	}
 	var out []string
-	for line := range strings.Lines(string(raw)) {
-		if line = strings.TrimSpace(line); line != "" {
-			out = append(out, line)
+	n := 0
+	for line := range strings.Lines(strings.TrimPrefix(string(raw), "\ufeff")) {
+		n++
+		switch line = strings.TrimSpace(line); {
+		case line == "":
+			continue
+		case !utf8.ValidString(line) || strings.ContainsRune(line, 0):
+			return nil, usage("--facts %s: line %d is not UTF-8 text", c.Facts, n)
+		case len(line) > longFact:
+			return nil, usage("--facts %s: line %d is longer than %d bytes; a fact is a line", c.Facts, n, longFact)
 		}
+		out = append(out, line)
+	}
+	if len(out) > mostFacts {
+		return nil, usage("--facts %s: it has %d facts; at most %d are told", c.Facts, len(out), mostFacts)
 	}
 	return out, nil
 }
@@ -110,7 +138,7 @@ func (c *rescueCmd) follow(a *app, cl *client.Client, r client.Rescue, raw json.
 			if !s.OK {
 				mark = "✗"
 			}
-			a.notef("%s %s %s", mark, s.Name, s.Detail)
+			a.notef("%s", oneLine(mark+" "+s.Name+" "+s.Detail))
 		}
 		if r.Status != "running" {
 			return r, raw, nil

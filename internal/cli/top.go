@@ -2,8 +2,11 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"time"
+
+	"github.com/charmbracelet/x/term"
 
 	"rouse"
 	"rouse/internal/client"
@@ -27,12 +30,16 @@ Examples:
   rouse top --json --count 1 | jq '.sessions[].verdict'`
 }
 
+// mostRows is how many sessions one look takes in: all that a server gives at
+// once. The one that hangs longest was updated longest ago.
+const mostRows = 10_000
+
 // Run looks until it is told to stop.
 func (c *topCmd) Run(a *app) error {
 	if c.Every < 100*time.Millisecond {
 		return usage("--every %s: use 100ms or more", c.Every)
 	}
-	q := client.RowQuery{Limit: 1000}
+	q := client.RowQuery{Limit: mostRows}
 	if c.Directory != "" {
 		var err error
 		if q.Directory, err = directory(c.Directory); err != nil {
@@ -93,7 +100,43 @@ func (c *topCmd) show(a *app, live style, list client.Rows, now time.Time) error
 		_, err := fmt.Fprintln(a.out, "nothing runs")
 		return rouse.Wrap("cli: print", err)
 	}
-	return a.table([]string{"SESSION", "TITLE", "STATE", "AGE", "QUEUED", "UNTIL", "EVIDENCE"}, rows)
+	headers := []string{"SESSION", "TITLE", "STATE", "AGE", "QUEUED", "UNTIL", "EVIDENCE"}
+	if live {
+		return a.screen(headers, rows)
+	}
+	return a.table(headers, rows)
+}
+
+// screen prints a table so that it fits below the line above it: no line wraps,
+// and what there is no room for is counted.
+func (a *app) screen(headers []string, rows [][]string) error {
+	f, ok := a.out.(*os.File)
+	if !ok {
+		return a.table(headers, rows)
+	}
+	width, height, err := term.GetSize(f.Fd())
+	room := height - 3 // the line above, the headers, and the cursor
+	if err != nil || room < 1 {
+		return a.table(headers, rows)
+	}
+	more := 0
+	if len(rows) > room {
+		more = len(rows) - room + 1
+		rows = rows[:room-1]
+	}
+	var text strings.Builder
+	whole := *a
+	whole.out = &text
+	if err := whole.table(headers, rows); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		fmt.Fprintln(a.out, short(strings.TrimRight(line, "\n"), max(2, width)))
+	}
+	if more > 0 {
+		_, err = fmt.Fprintf(a.out, "and %d more\n", more)
+	}
+	return rouse.Wrap("cli: print", err)
 }
 
 // wantsSomebody says that a verdict asks for a deed.

@@ -33,11 +33,8 @@ const onceMost = 60 * time.Second
 
 // Run waits.
 func (c *waitCmd) Run(a *app) error {
-	if c.Timeout < 0 {
-		return usage("--timeout %s: use a positive duration", c.Timeout)
-	}
-	if strings.TrimSpace(strings.Join(c.For, "")) == "" {
-		return usage("--for: name what to wait for: settled, idle, wall, needs_person, or verdict: with one of %s", rouse.VerdictCodes())
+	if err := c.conditions(); err != nil {
+		return err
 	}
 	cl, err := a.client()
 	if err != nil {
@@ -70,6 +67,34 @@ func (c *waitCmd) Run(a *app) error {
 		}
 		return c.end(out)
 	}
+}
+
+// conditions refuses what no session will ever reach.
+func (c *waitCmd) conditions() error {
+	if strings.TrimSpace(strings.Join(c.For, "")) == "" {
+		return usage("--for: name what to wait for: %s", waitable())
+	}
+	for i, what := range c.For {
+		what = strings.TrimSpace(what)
+		c.For[i] = what
+		code, verdict := strings.CutPrefix(what, "verdict:")
+		_, known := rouse.VerdictCode(code).Kind()
+		switch {
+		case what == "settled", what == "idle", what == "wall", what == "needs_person", verdict && known:
+		case what == "":
+			return usage("--for %s: something is missing between the commas", strings.Join(c.For, ","))
+		case verdict:
+			return usage("--for: there is no verdict %q; use one of %s", rouse.Clip(code, 60), rouse.VerdictCodes())
+		default:
+			return usage("--for: %q cannot be waited for; use %s", rouse.Clip(what, 60), waitable())
+		}
+	}
+	return nil
+}
+
+// waitable is what can be waited for, in words.
+func waitable() string {
+	return "settled, idle, wall, needs_person, or verdict: with one of " + rouse.VerdictCodes()
 }
 
 // end is the exit code of what was reached.

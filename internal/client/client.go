@@ -86,7 +86,20 @@ type call struct {
 	query        url.Values
 	header       http.Header
 	in, out      any
+	// bound is how long the server may take to answer; 0 is atOnce for what is
+	// read, and no bound for what is done.
+	bound time.Duration
 }
+
+// atOnce is the bound of calls that a server answers at once: one that takes
+// longer is stopped or stuck. unbounded is for those that may take long.
+const (
+	atOnce    = 30 * time.Second
+	unbounded = -1
+)
+
+// errSilent is why a call ends whose server did not answer within its bound.
+var errSilent = errors.New("the server took the connection and did not answer")
 
 func (c *Client) request(ctx context.Context, k call) (*http.Request, error) {
 	const op = "client: request"
@@ -98,6 +111,9 @@ func (c *Client) request(ctx context.Context, k call) (*http.Request, error) {
 		data, err := json.Marshal(k.in)
 		if err != nil {
 			return nil, rouse.Wrap(op, err)
+		}
+		if mutilated(data) {
+			return nil, rouse.Errorf(rouse.Invalid, op, "the text is not valid UTF-8: convert it first (iconv -t utf-8)")
 		}
 		body = bytes.NewReader(data)
 	}
@@ -124,6 +140,15 @@ func (c *Client) request(ctx context.Context, k call) (*http.Request, error) {
 // do makes the call and gives the answer's headers. The error is a rouse.Error
 // with the server's own message, a Refusal or ErrUnreachable in its chain.
 func (c *Client) do(ctx context.Context, k call) (http.Header, error) {
+	bound := k.bound
+	if bound == 0 && k.method == http.MethodGet {
+		bound = atOnce
+	}
+	if bound > 0 {
+		bounded, cancel := context.WithTimeoutCause(ctx, bound, errSilent)
+		defer cancel()
+		ctx = bounded
+	}
 	req, err := c.request(ctx, k)
 	if err != nil {
 		return nil, err
@@ -165,6 +190,10 @@ func decode(data []byte, out any) error {
 // unreachable classes a failure of the transport: the caller's own end stays
 // what it is.
 func (c *Client) unreachable(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errSilent) {
+		return &rouse.Error{Kind: rouse.Unavailable, Op: "client: request", Err: errors.Join(ErrUnreachable, err),
+			Msg: "the server at " + c.base + " took the connection and does not answer: it is stopped, or it is no Rouse server"}
+	}
 	if ctx.Err() != nil {
 		return rouse.Wrap("client: request", context.Cause(ctx))
 	}
@@ -186,6 +215,26 @@ var kinds = map[int]rouse.Kind{
 	http.StatusNotImplemented:        rouse.Unsupported,
 	http.StatusBadGateway:            rouse.Upstream,
 	http.StatusServiceUnavailable:    rouse.Full,
+}
+
+// mutilated says that the JSON was made of text that is not UTF-8: the encoder
+// writes an escape for what it could not keep, and no other character so.
+func mutilated(data []byte) bool {
+	for at := 0; ; {
+		i := bytes.Index(data[at:], []byte(`\ufffd`))
+		if i < 0 {
+			return false
+		}
+		at += i
+		backslashes := 0
+		for at-backslashes-1 >= 0 && data[at-backslashes-1] == '\\' {
+			backslashes++
+		}
+		if backslashes%2 == 0 { // else it is a backslash that somebody wrote
+			return true
+		}
+		at++
+	}
 }
 
 // refusal reads an error answer. Bodies without words get some.
@@ -210,13 +259,18 @@ func refusal(resp *http.Response) error {
 	if msg == "" || resp.StatusCode == http.StatusUnauthorized {
 		msg = wordsFor(resp.StatusCode)
 	}
+	if resp.StatusCode == http.StatusUnauthorized && resp.Request.Header.Get("Authorization") != "" {
+		msg = "the server wants a token, and not this one: " + tokenHint
+	}
 	return &rouse.Error{Kind: kind, Op: "client: " + resp.Request.Method, Msg: msg, Field: facts.Field, Err: r}
 }
+
+const tokenHint = "give its own with --token or ROUSE_TOKEN, or use the data folder of the server"
 
 func wordsFor(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
-		return "the server wants a token: give --token or ROUSE_TOKEN, or use the data folder of the server"
+		return "the server wants a token: " + tokenHint
 	case http.StatusMisdirectedRequest:
 		return "the server does not answer under this host name"
 	}

@@ -46,7 +46,7 @@ func TestErrorsKeepTheServersWords(t *testing.T) {
 		{404, `{"_tag":"PermissionNotFoundError","message":"gone"}`, rouse.NotFound, "gone", ""},
 		{409, `{"name":"WallOpen","data":{"message":"limit","wall":{}}}`, rouse.Conflict, "limit", ""},
 		{422, `{"name":"IdempotencyMismatch","data":{"message":"other body"}}`, rouse.Mismatch, "other body", ""},
-		{401, ``, rouse.Denied, "the server wants a token: give --token or ROUSE_TOKEN, or use the data folder of the server", ""},
+		{401, ``, rouse.Denied, "the server wants a token, and not this one: give its own with --token or ROUSE_TOKEN, or use the data folder of the server", ""},
 		{500, `{"name":"UnknownError","data":{"message":"It failed.","ref":"err_1"}}`, rouse.Internal, "It failed (reference err_1)", ""},
 		{502, `<html>`, rouse.Upstream, "the server answered Bad Gateway", ""},
 		{501, `{"data":{"message":"later"}}`, rouse.Unsupported, "later", ""},
@@ -184,5 +184,45 @@ func TestFind(t *testing.T) {
 	}
 	if _, err := New("ftp://x", ""); rouse.FieldOf(err) != "server" {
 		t.Errorf("ftp: %v", err)
+	}
+}
+
+// A server that takes the connection and says nothing is not waited for without
+// end, and what is said of it is another thing than that there is none.
+func TestSilentServer(t *testing.T) {
+	stuck := make(chan struct{})
+	c := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-stuck:
+		case <-r.Context().Done():
+		}
+	})
+	defer close(stuck)
+	_, err := c.do(t.Context(), call{method: http.MethodGet, path: "/x", bound: 20 * time.Millisecond})
+	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/x"}); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrUnreachable) {
+		t.Errorf("the caller's own end: %v", err)
+	}
+}
+
+// Text that is not UTF-8 would arrive as another text: it is not sent.
+func TestMutilated(t *testing.T) {
+	for text, want := range map[string]bool{"": false, "plain": false, "caf\xe9": true, "\ufffd": false, `\ufffd`: false, `\\ufffd`: false,
+		"x\\\xff": true, `\ufffd` + "\xff": true, "\xff\xfe": true, "日本\n": false} {
+		raw, err := json.Marshal(map[string]string{"text": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := mutilated(raw); got != want {
+			t.Errorf("%q as %s: %v", text, raw, got)
+		}
+	}
+	c := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
+	if _, _, err := c.Rescue(t.Context(), "ses_1", RescueRequest{Facts: []string{"fine", "caf\xe9"}}); rouse.KindOf(err) != rouse.Invalid || !strings.Contains(err.Error(), "UTF-8") {
+		t.Errorf("%v", err)
 	}
 }

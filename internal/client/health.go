@@ -117,7 +117,7 @@ type WaitAnswer struct {
 func (c *Client) Wait(ctx context.Context, session string, conditions []string, timeout time.Duration) (out WaitAnswer, raw json.RawMessage, err error) {
 	q := url.Values{"for": {strings.Join(conditions, ",")}, "timeout": {strconv.Itoa(int(timeout / time.Second))}}
 	path := "/rouse/v1/sessions/" + url.PathEscape(session) + "/wait"
-	if _, err = c.do(ctx, call{method: http.MethodGet, path: path, query: q, out: &raw}); err != nil {
+	if _, err = c.do(ctx, call{method: http.MethodGet, path: path, query: q, out: &raw, bound: timeout + atOnce}); err != nil {
 		return WaitAnswer{}, nil, err
 	}
 	return out, raw, decode(raw, &out)

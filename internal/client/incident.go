@@ -45,7 +45,7 @@ func (c *Client) Act(ctx context.Context, incident, action, model string) (sessi
 	if model != "" {
 		in["model"] = model
 	}
-	if _, err = c.do(ctx, call{method: http.MethodPost, path: "/rouse/v1/incidents/" + url.PathEscape(incident) + "/actions", in: in, out: &raw}); err != nil {
+	if _, err = c.do(ctx, call{method: http.MethodPost, path: "/rouse/v1/incidents/" + url.PathEscape(incident) + "/actions", in: in, out: &raw, bound: atOnce}); err != nil {
 		return "", "", nil, err
 	}
 	var out struct{ Session, Turn string }

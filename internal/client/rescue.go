@@ -32,7 +32,7 @@ type Rescue struct {
 // as it came.
 func (c *Client) Rescue(ctx context.Context, session string, in RescueRequest) (out Rescue, raw json.RawMessage, err error) {
 	path := "/rouse/v1/sessions/" + url.PathEscape(session) + "/rescue"
-	if _, err = c.do(ctx, call{method: http.MethodPost, path: path, in: in, out: &raw}); err != nil {
+	if _, err = c.do(ctx, call{method: http.MethodPost, path: path, in: in, out: &raw, bound: atOnce}); err != nil {
 		return Rescue{}, nil, err
 	}
 	return out, raw, decode(raw, &out)

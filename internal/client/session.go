@@ -224,7 +224,7 @@ func (c *Client) Messages(ctx context.Context, id string, in MessageQuery) (Mess
 		q.Set("after", in.After)
 	}
 	var page MessagePage
-	h, err := c.do(ctx, call{method: http.MethodGet, path: "/session/" + esc(id) + "/message", query: q, out: &page.Entries})
+	h, err := c.do(ctx, call{method: http.MethodGet, path: "/session/" + esc(id) + "/message", query: q, out: &page.Entries, bound: unbounded})
 	if err != nil {
 		return MessagePage{}, err
 	}
