@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 
 	"rouse"
 	"rouse/internal/feed"
@@ -22,9 +23,21 @@ type Log struct {
 // never had one numbered After; the reader has to look at the rows again. Head
 // is where it goes on.
 type Gap struct {
-	After  int64 `json:"after"`
-	Oldest int64 `json:"oldest"`
-	Head   int64 `json:"head"`
+	After   int64  `json:"after"`
+	Oldest  int64  `json:"oldest"`
+	Head    int64  `json:"head"`
+	Reason  string `json:"reason"`  // forgotten or unknown
+	Message string `json:"message"` // for people
+}
+
+func gapOf(after, oldest, head int64) *Gap {
+	g := &Gap{After: after, Oldest: oldest, Head: head, Reason: "forgotten",
+		Message: fmt.Sprintf("The events behind %d are not kept any more; the oldest is %d. Read the rows again: the stream goes on behind %d.", after, oldest, head)}
+	if after > head {
+		g.Reason = "unknown"
+		g.Message = fmt.Sprintf("There is no event %d: the newest is %d. The position is of another database, or from before a restore. Read the rows again: the stream goes on behind %d.", after, head, head)
+	}
+	return g
 }
 
 // Next gives at most limit events after Cursor and moves it. more asks to be
@@ -43,7 +56,7 @@ func (l *Log) Next(ctx context.Context, limit int) (events []rouse.Event, more b
 		return nil, false, nil, rouse.Wrap("read log", err)
 	}
 	if unknown || oldest > l.Cursor+1 {
-		gap := &Gap{After: l.Cursor, Oldest: oldest, Head: l.Feed.Head()}
+		gap := gapOf(l.Cursor, oldest, l.Feed.Head())
 		l.Cursor = gap.Head
 		return nil, true, gap, nil
 	}

@@ -102,6 +102,12 @@ func (c *tailCmd) follow(a *app, cl *client.Client, v *view, directory string, s
 		if opening != nil {
 			return opening
 		}
+		if e.Type == client.Resync {
+			a.notef("! the server does not know any more what came since then: what is missing here is in rouse messages")
+			if session != nil {
+				return c.history(a, cl, v)
+			}
+		}
 		if err := v.event(e); err != nil {
 			return err
 		}

@@ -50,6 +50,10 @@ const (
 	lastWait  = 2 * time.Second
 )
 
+// Resync is the type of the frame that says that events are missing before it:
+// the rows have to be read again.
+const Resync = "rouse.resync"
+
 // ErrStop, returned by a handler, ends Follow without an error.
 var ErrStop = errors.New("stop following")
 
@@ -194,6 +198,9 @@ func (f *frame) event(after *int64) (Event, bool) {
 	}
 	var who owner
 	_ = json.Unmarshal(env.Properties, &who) // other types carry no session
+	if env.Type == Resync && err == nil {
+		*after = seq // behind what was asked for, where that is not known
+	}
 	e := Event{Seq: seq, Type: env.Type, Properties: bytes.Clone(env.Properties)}
 	e.SessionID = firstOf(who.SessionID, who.Part.SessionID, who.Info.SessionID)
 	if e.SessionID == "" && (env.Type == "session.created" || env.Type == "session.updated" || env.Type == "session.deleted") {

@@ -114,3 +114,29 @@ func FuzzFrames(f *testing.F) {
 		}
 	})
 }
+
+// A server that does not know a position says where the stream goes on, also
+// when that is before it: it was restored. The cursor goes there.
+func TestFollowAfterARestore(t *testing.T) {
+	var asked []string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("Last-Event-ID"))
+		switch len(asked) {
+		case 1:
+			fmt.Fprint(w, frameText(900, "a", "s"))
+		case 2:
+			fmt.Fprint(w, frameText(7, Resync, ""), frameText(8, "b", "s"))
+		default:
+			fmt.Fprint(w, frameText(9, "c", "s"))
+		}
+	})
+	err := c.Follow(t.Context(), Stream{}, func(e Event) error {
+		if e.Type == "c" {
+			return ErrStop
+		}
+		return nil
+	})
+	if got := strings.Join(asked, " "); err != nil || got != " 900 8" {
+		t.Errorf("asked for %q, %v", got, err)
+	}
+}

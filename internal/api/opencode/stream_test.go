@@ -355,6 +355,7 @@ func TestResumeTooOld(t *testing.T) {
 	if got := f[len(f)-1].id; got != strconv.FormatInt(r.store.Head(), 10) {
 		t.Errorf("resync carries id %q, head is %d", got, r.store.Head())
 	}
+	wantReason(t, f[len(f)-1], "forgotten", "not kept any more")
 	r.create()
 	s.until("session.created")
 }
@@ -369,8 +370,17 @@ func TestResumeBeyondTheHead(t *testing.T) {
 	if got := f[len(f)-1].id; got != strconv.FormatInt(r.store.Head(), 10) {
 		t.Errorf("resync carries id %q, head is %d", got, r.store.Head())
 	}
+	wantReason(t, f[len(f)-1], "unknown", "There is no event 999999")
 	r.create()
 	s.until("session.created")
+}
+
+// wantReason checks that a resync says in words why it is one.
+func wantReason(t *testing.T, f received, reason, words string) {
+	t.Helper()
+	if told := f.raw; !strings.Contains(told, `"reason":"`+reason+`"`) || !strings.Contains(told, words) {
+		t.Errorf("%s does not say %q, %q", told, reason, words)
+	}
 }
 
 func TestResumeRefusesNonsense(t *testing.T) {
