@@ -34,6 +34,7 @@ type Conversation struct {
 	coming  map[*turn]context.CancelCauseFunc // prompts on their way to the agent
 	turns   []*turn                           // prompts that are open, oldest first
 	last    *turn                             // the latest that ended: a late diagnostic may enrich it
+	ended   []*turn                           // since the latest prompt began
 	tools   map[string]*toolCall
 	asks    map[string]*ask // by our request id
 	compact bool            // the agent has a command of that name
@@ -173,6 +174,9 @@ func (c *Conversation) answered(t *turn, at time.Time, m *wire.Message) {
 			other.judge.Agent(at, m)
 		}
 	}
+	if v := t.judge.Verdict(); c.e.agent.SessionUsage && v.HasUsage {
+		c.counted = v.Usage
+	}
 	t.ended, t.answer = true, m
 	t.ring()
 }
@@ -245,7 +249,7 @@ func (c *Conversation) Info() engine.Info {
 }
 
 // Evidence is what the judge of a prompt has seen so far; ok is false for a
-// generation that is neither open nor the last.
+// generation that is neither open, nor the last, nor ended with it.
 func (c *Conversation) Evidence(generation uint64) (v judge.Verdict, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -256,8 +260,10 @@ func (c *Conversation) Evidence(generation uint64) (v judge.Verdict, ok bool) {
 			return t.judge.Verdict(), true
 		}
 	}
-	if c.last != nil && c.last.p.Generation == generation {
-		return c.last.judge.Verdict(), true
+	for _, t := range append([]*turn{c.last}, c.ended...) {
+		if t != nil && t.p.Generation == generation {
+			return t.judge.Verdict(), true
+		}
 	}
 	return judge.Verdict{}, false
 }

@@ -119,17 +119,38 @@ func (a *ask) line(r rouse.Reply) []byte {
 
 // withdrawn is the agent taking a request back.
 func (c *Conversation) withdrawn(rpc json.RawMessage) []engine.Body {
-	for id, a := range c.asks {
-		if wire.SameID(a.rpc, rpc) {
-			delete(c.asks, id)
-			return []engine.Body{engine.RequestWithdrawn{RequestID: id}}
-		}
+	id, ok := c.asked(rpc)
+	if !ok {
+		return nil
 	}
-	return nil
+	delete(c.asks, id)
+	return []engine.Body{engine.RequestWithdrawn{RequestID: id}}
 }
 
-// dropAsks forgets what is still open and names it.
-func (c *Conversation) dropAsks() (ids []string) {
+// asked finds the open question that a request of the agent's became.
+func (c *Conversation) asked(rpc json.RawMessage) (id string, ok bool) {
+	for id, a := range c.asks {
+		if wire.SameID(a.rpc, rpc) {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+// Asked is the request, as Answer takes it, that a request of the agent's
+// became; ok is false when nobody is asked, or not any more.
+func (c *Conversation) Asked(rpc json.RawMessage) (id string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked(rpc)
+}
+
+// dropAsks forgets what is still open and names it, once no prompt but t, which
+// has ended, can wait for it.
+func (c *Conversation) dropAsks(t *turn) (ids []string) {
+	if slices.ContainsFunc(c.turns, func(o *turn) bool { return o != t && !o.ended }) {
+		return nil
+	}
 	for id := range c.asks {
 		ids = append(ids, id)
 	}

@@ -87,7 +87,7 @@ func (c *Conversation) ready(ctx context.Context, t *turn) ([]wire.Block, error)
 
 // begin makes the prompt the current one. The lock is held.
 func (c *Conversation) begin(t *turn) {
-	t.cost = c.used.Cost
+	t.cost, c.ended = c.used.Cost, nil
 	c.window(t, nil)
 	c.turns = append(c.turns, t)
 }
@@ -137,9 +137,7 @@ func (c *Conversation) end(t *turn) {
 	defer c.mu.Unlock()
 	c.turns = slices.DeleteFunc(c.turns, func(o *turn) bool { return o == t })
 	c.last, t.p.Parts = t, nil // what was attached may be large
-	if v := t.judge.Verdict(); c.e.agent.SessionUsage && v.HasUsage {
-		c.counted = v.Usage
-	}
+	c.ended = append(c.ended, t)
 	if len(c.turns) == 0 {
 		clear(c.tools)
 	}
@@ -208,7 +206,7 @@ func (c *Conversation) outcome(ctx context.Context, t *turn) engine.Outcome {
 	v := t.judge.Verdict()
 	stopped := t.stopped || c.closed
 	told := c.tellIgnored(t, c.e.opt.Now())
-	withdrawn := c.dropAsks()
+	withdrawn := c.dropAsks(t)
 	failure := c.failureOf(t, v)
 	c.mu.Unlock()
 	for i := range told {
