@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"rouse/internal/drill/trace"
 	"rouse/internal/engine/acp/wire"
@@ -18,6 +19,7 @@ type script struct {
 	index  []int // of each event in the whole recording
 
 	requests map[int]int      // answer, of either side → its request
+	strays   map[int]bool     // answers of the agent to what nobody asked
 	waiting  map[string][]int // messages of the client that did not come yet, by keyOf
 	received map[int]bool
 	silenced map[int]bool            // events that will not happen
@@ -28,18 +30,26 @@ type script struct {
 }
 
 // newScript takes process n of a recording. What the orphans of a dead process
-// still wrote is left out: the player leaves none.
+// still wrote is left out: the player leaves none. So are the answers to what
+// the recorder's client wrote past its protocol.
 func newScript(tr *trace.Trace, n int) *script {
-	s := &script{requests: map[int]int{}, waiting: map[string][]int{}, received: map[int]bool{}, ids: map[int]json.RawMessage{}, silenced: map[int]bool{},
+	s := &script{requests: map[int]int{}, strays: map[int]bool{}, waiting: map[string][]int{}, received: map[int]bool{}, ids: map[int]json.RawMessage{}, silenced: map[int]bool{},
 		opened: map[int]string{}, sessions: map[string]string{}, absent: map[string]bool{}}
 	initialized, dead := false, false
 	open := map[string]int{}  // id → the client's request
 	asked := map[string]int{} // id → the agent's
+	past := map[string]bool{} // id → the client's, past its protocol
 	for k, e := range tr.Events {
-		if e.Process != n || dead || e.Raw || e.Kind == trace.Spawn {
+		if e.Process != n || dead || e.Kind == trace.Spawn {
 			continue
 		}
 		m, at := e.Message, len(s.events)
+		if e.Raw {
+			if m != nil && m.IsRequest() {
+				past[string(m.ID)] = true
+			}
+			continue
+		}
 		switch e.Kind {
 		case trace.Client:
 			if m == nil {
@@ -63,10 +73,13 @@ func newScript(tr *trace.Trace, n int) *script {
 			if m.IsAnswer() {
 				request, ours := open[string(m.ID)]
 				if !ours {
-					continue // an orphan's, or to what the recorder wrote past its protocol
+					if !initialized || past[string(m.ID)] {
+						continue
+					}
+					s.strays[at] = true
+					break
 				}
-				delete(open, string(m.ID))
-				s.requests[at] = request
+				s.requests[at] = request // an agent may answer twice
 				method := s.events[request].Message.Method
 				initialized = initialized || method == wire.MethodInitialize
 				if method == wire.MethodNew {
@@ -223,9 +236,18 @@ func (s *script) pressed(at int) bool {
 	return false
 }
 
+// sayable is false for an answer whose request did not come.
+func (s *script) sayable(at int) bool {
+	request, answers := s.requests[at]
+	return !answers || s.events[at].Kind != trace.Agent || s.received[request]
+}
+
 // line is what the agent writes at a position, with the living client's names;
-// ok is false for an answer whose request did not come.
+// ok is false for what is not sayable.
 func (s *script) line(at int) (line []byte, ok bool) {
+	if !s.sayable(at) {
+		return nil, false
+	}
 	e := s.events[at]
 	line = e.Line
 	for name, live := range s.sessions {
@@ -235,12 +257,20 @@ func (s *script) line(at int) (line []byte, ok bool) {
 	}
 	request, answers := s.requests[at]
 	switch {
-	case !answers: // of the agent's lines only answers carry a client's id
-		return line, true
-	case !s.received[request]:
-		return nil, false
+	case s.strays[at]: // its id must not be one that the living client gave
+		line = withID(line, stray(e.Message.ID))
+	case answers: // of the agent's lines only answers carry a client's id
+		line = withID(line, s.ids[request])
 	}
-	return withID(line, s.ids[request]), true
+	return line, true
+}
+
+// stray is an id that no client gave: null stays null.
+func stray(id json.RawMessage) json.RawMessage {
+	if id == nil {
+		return json.RawMessage("null")
+	}
+	return inQuotes("stray " + strings.Trim(string(id), `"`))
 }
 
 // withID is a line with another id in the place of its own.

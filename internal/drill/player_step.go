@@ -22,8 +22,10 @@ import (
 //	player: hello PID     first of all
 //	driver: process N     which process of the recording this one is
 //	driver: emit K        write event K, or end as it did
+//	driver: pass K        the client will not send event K
 //	player: wrote K       event K was written; an exit follows its line
-//	player: missing K     it answers a request that the client did not send yet
+//	player: missing K     it is not played: it answers a request that the client
+//	                      did not send, or is not this process's own
 //	player: got K         a message of the client came: it is event K
 //	player: other METHOD  one came that the recording does not have; a request
 //	                      was answered by the player itself
@@ -75,10 +77,13 @@ func (s *stage) step(ctx context.Context) (Ending, error) {
 func (s *stage) obey(d *driver, order string) (*Ending, error) {
 	verb, k := split(order)
 	at := slices.Index(s.script.index, k)
-	if verb != "emit" || at < 0 || s.script.events[at].Kind == trace.Client {
-		return nil, rouse.Errorf(rouse.Invalid, opPlay, "The driver's line %q is no \"emit K\" of an event of this process.", order)
-	}
-	if _, ok := s.script.line(at); !ok && s.script.events[at].Kind == trace.Agent {
+	switch {
+	case verb == "pass" && at >= 0 && s.script.events[at].Kind == trace.Client:
+		s.script.leaveOut(at)
+		return nil, nil
+	case verb != "emit" || k < 0 || k >= len(s.tr.Events) || s.tr.Events[k].Kind == trace.Client:
+		return nil, rouse.Errorf(rouse.Invalid, opPlay, "The driver's line %q is no \"emit K\" of an agent's event, nor a \"pass K\" of a client's.", order)
+	case at < 0 || !s.script.sayable(at):
 		d.tell("missing %d", k)
 		return nil, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"rouse"
 	"rouse/internal/drill/trace"
 	"rouse/internal/engine/acp/wire"
 )
@@ -57,8 +58,12 @@ func TestStepsEveryRecording(t *testing.T) {
 					hear(fmt.Sprintf("wrote %d", s.index[at]))
 					switch e.Kind {
 					case trace.Agent:
-						if got := <-c.out; got != string(e.Line) {
-							t.Errorf("%s, want %s", got, e.Line)
+						want := string(e.Line)
+						if s.strays[at] {
+							want = string(withID(e.Line, stray(e.Message.ID)))
+						}
+						if got := <-c.out; got != want {
+							t.Errorf("%s, want %s", got, want)
 						}
 					case trace.Stderr:
 						<-c.err
@@ -114,4 +119,64 @@ func TestStepTellsWhatItCannot(t *testing.T) {
 	}
 	_ = mine.Close()
 	c.closes()
+}
+
+// TestStepKnowsWhoseTurn: a driver may order any event of a recording. What is
+// not this process's to say is told as missing, what the client will not send
+// is passed, and what makes no sense ends the process.
+func TestStepKnowsWhoseTurn(t *testing.T) {
+	const path = "testdata/traces/made-up/"
+	for _, x := range []struct {
+		name, trace string
+		process     int
+		// orders and what is heard after each; "" is nothing. A client's line is
+		// written after "<".
+		talk []string
+	}{
+		{"an answer to what the recorder wrote past its protocol", "no-messages", 1, []string{"emit 16", "missing 16"}},
+		{"text", "no-messages", 1, []string{"emit 6", "wrote 6"}},
+		{"another process's", "anew", 1, []string{"emit 12", "missing 12"}},
+		{"its exit", "anew", 2, []string{"emit 7", "missing 7"}},
+		{"nobody's answer", "strays", 1, []string{"emit 7", "wrote 7"}},
+		{"an answer before its request", "strays", 1, []string{"emit 10", "missing 10"}},
+		{"what was passed", "cancels", 1, []string{"pass 11", "", `<{"method":"session/cancel","params":{"sessionId":"ses_00000000000000000000000001"}}`, "got 14"}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			mine, its := net.Pipe()
+			_ = mine.SetDeadline(time.Now().Add(20 * time.Second))
+			c := playing(t, path+x.trace+".jsonl", Player{Steps: its})
+			heard := bufio.NewScanner(mine)
+			heard.Scan()
+			_, _ = fmt.Fprintf(mine, "process %d\n", x.process)
+			for i := 0; i < len(x.talk); i += 2 {
+				if line, writes := strings.CutPrefix(x.talk[i], "<"); writes {
+					c.write([]byte(line))
+				} else {
+					_, _ = fmt.Fprintln(mine, x.talk[i])
+				}
+				if want := x.talk[i+1]; want != "" {
+					if heard.Scan(); heard.Text() != want {
+						t.Errorf("after %s: %q, want %q", x.talk[i], heard.Text(), want)
+					}
+				}
+			}
+			_ = mine.Close()
+			c.closes()
+		})
+	}
+	for _, order := range []string{"emit 1", "emit -1", "emit 9999", "emit", "pass 2", "pass 0", "say 3"} {
+		if _, err := newStepper(t, path+"strays.jsonl").obey(nil, order); rouse.KindOf(err) != rouse.Invalid {
+			t.Errorf("%s: %v", order, err)
+		}
+	}
+}
+
+// newStepper is the first process of a recording, to which nobody has spoken.
+func newStepper(t *testing.T, path string) *stage {
+	t.Helper()
+	tr, err := trace.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stage{tr: tr, script: newScript(tr, 1)}
 }

@@ -110,6 +110,15 @@ func (p *players) emit(process, event int) bool {
 	return err == nil
 }
 
+// pass tells a process that the client will not send an event.
+func (p *players) pass(process, event int) {
+	p.stage.mu.Lock()
+	defer p.stage.mu.Unlock()
+	if conn := p.conns[process]; conn != nil {
+		_, _ = fmt.Fprintf(conn, "pass %d\n", event) // who does not hear it is gone
+	}
+}
+
 // part lets go of a process, which ends it; false when it is not there.
 func (p *players) part(process int) bool {
 	p.stage.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -53,11 +54,11 @@ func play(socket, path string) {
 }
 
 const (
-	traces = "../testdata/traces"
-	corpus = "../../engine/acp/judge/testdata/outcomes-shared.json"
+	traces  = "../testdata/traces"
+	corpora = "../../engine/acp/judge/testdata"
 )
 
-// row is one case of the contract.
+// row is one case of the contract, or of ours beside it.
 type row struct {
 	ID     string `json:"id"`
 	Agent  string `json:"agent"`
@@ -70,9 +71,15 @@ type row struct {
 	Want    Result `json:"want"`
 }
 
+// rows are the cases of the contract.
 func rows(t *testing.T) []row {
 	t.Helper()
-	text, err := os.ReadFile(corpus)
+	return rowsOf(t, "outcomes-shared.json")
+}
+
+func rowsOf(t *testing.T, file string) []row {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(corpora, file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,12 +110,13 @@ func (r row) options() Options {
 }
 
 // TestOutcomes is every judged recording through the real engine with a real
-// process; a short run takes every ninth, which meets all agents.
+// process; a short run takes every ninth, which meets all agents, and what was
+// made up.
 func TestOutcomes(t *testing.T) {
 	began := time.Now()
 	t.Run("all", func(t *testing.T) {
-		for i, r := range rows(t) {
-			if testing.Short() && i%9 != 0 {
+		for i, r := range append(rows(t), rowsOf(t, "outcomes-more.json")...) {
+			if testing.Short() && i%9 != 0 && !strings.HasPrefix(r.Trace, "made-up/") {
 				continue
 			}
 			t.Run(r.ID, func(t *testing.T) {

@@ -3,6 +3,8 @@ package replay
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +36,8 @@ type stage struct {
 	err     int
 	exits   int
 	convs   map[string]*conv // by the recorded session
+	left    []*conv          // whose session another process opened anew
+	asked   map[int]*conv    // by prompt
 	// connected are the processes in which a session was opened again.
 	connected map[int]bool
 	failed    error // the first deed that went wrong
@@ -47,7 +51,7 @@ type conv struct {
 }
 
 func newStage(ctx context.Context, o Options, tr *trace.Trace) (*stage, error) {
-	s := &stage{o: o, tr: tr, changed: make(chan struct{}), convs: map[string]*conv{}, connected: map[int]bool{}}
+	s := &stage{o: o, tr: tr, changed: make(chan struct{}), convs: map[string]*conv{}, asked: map[int]*conv{}, connected: map[int]bool{}}
 	s.ctx, s.end = context.WithCancel(ctx)
 	var err error
 	if s.players, err = newPlayers(s.ctx, s); err != nil {
@@ -134,10 +138,17 @@ func (s *stage) do(deed func() error) {
 	})
 }
 
-// open opens a new session of the recording.
+// open opens a new session of the recording. An earlier one of the same id is
+// another session.
 func (s *stage) open(session string) {
+	s.change(func() {
+		if earlier := s.convs[session]; earlier != nil {
+			s.left = append(s.left, earlier)
+			delete(s.convs, session)
+		}
+	})
 	s.do(func() error {
-		sink := &sink{stage: s, asks: map[string]string{}}
+		sink := &sink{stage: s, ends: map[uint64]*rouse.Failure{}}
 		c, err := s.engine.OpenConversation(s.ctx, engine.Spec{Directory: "."}, sink)
 		if err != nil {
 			return rouse.Errorf(rouse.Invalid, op, "The recorded agent was not opened: %s", err.Error())
@@ -147,8 +158,10 @@ func (s *stage) open(session string) {
 	})
 }
 
-// prompt asks, beside the walk.
-func (s *stage) prompt(c *conv, generation uint64) {
+// ask sends a prompt of the recording, beside the walk.
+func (s *stage) ask(c *conv, prompt int) {
+	generation := generation(prompt)
+	s.change(func() { s.asked[prompt] = c })
 	s.do(func() error {
 		out := c.c.Prompt(s.ctx, rouse.Prompt{Generation: generation, TurnID: fmt.Sprint("trn_", generation),
 			Parts: []rouse.Part{{Kind: rouse.TextPart, Text: "replayed"}}})
@@ -169,8 +182,9 @@ func (s *stage) of(session string) *conv {
 
 // verdict is what is known of the prompt that is told about.
 func (s *stage) verdict() (judge.Verdict, bool) {
-	p := s.tr.Prompts()[s.o.Prompt]
-	c := s.of(p.Session)
+	s.mu.Lock()
+	c := s.asked[s.o.Prompt]
+	s.mu.Unlock()
 	if c == nil {
 		return judge.Verdict{}, false
 	}
@@ -180,7 +194,9 @@ func (s *stage) verdict() (judge.Verdict, bool) {
 // failure is what a person would be told of the end.
 func (s *stage) failure() *rouse.Failure {
 	gen := generation(s.o.Prompt)
-	c := s.of(s.tr.Prompts()[s.o.Prompt].Session)
+	s.mu.Lock()
+	c := s.asked[s.o.Prompt]
+	s.mu.Unlock()
 	told := func() *rouse.Failure {
 		if out, ok := c.outcomes[gen]; ok {
 			return out.Failure
@@ -198,37 +214,29 @@ func (s *stage) close() {
 	s.end()
 	s.players.close()
 	s.deeds.Wait()
-	for _, c := range s.convs {
+	for _, c := range slices.AppendSeq(s.left, maps.Values(s.convs)) {
 		_ = c.c.Close() // nothing is left that could fail
 	}
 	s.players.wait()
 }
 
-// sink remembers which requests wait and what ends were told.
+// sink remembers what ends were told.
 type sink struct {
 	stage *stage
 	mu    sync.Mutex
-	asks  map[string]string // by tool call: the request's id
 	ends  map[uint64]*rouse.Failure
 }
 
 // Update keeps what the driver needs.
 func (k *sink) Update(_ context.Context, u engine.Update) {
+	b, ok := u.Body.(engine.Diagnostic)
+	if !ok || !b.Terminal {
+		return
+	}
 	k.stage.change(func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		switch b := u.Body.(type) {
-		case engine.PermissionAsked:
-			k.asks[b.Request.CallID] = b.Request.ID
-		case engine.Diagnostic:
-			if b.Terminal {
-				if k.ends == nil {
-					k.ends = map[uint64]*rouse.Failure{}
-				}
-				f := b.Failure
-				k.ends[u.Generation] = &f
-			}
-		}
+		k.ends[u.Generation] = &b.Failure
 	})
 }
 
@@ -236,12 +244,4 @@ func (k *sink) told(generation uint64) *rouse.Failure {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.ends[generation]
-}
-
-// asked is the request that waits for a tool call.
-func (k *sink) asked(call string) (id string, ok bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	id, ok = k.asks[call]
-	return id, ok
 }

@@ -109,7 +109,9 @@ func (s *stage) exit(k int, e trace.Event) error {
 	if !s.players.emit(e.Process, k) {
 		return nil
 	}
-	return s.until("end of the agent's process", func() bool { return s.exits > exits && s.players.conns[e.Process] == nil })
+	return s.until("end of the agent's process", func() bool {
+		return s.exits > exits && s.players.conns[e.Process] == nil || s.players.missing[k]
+	})
 }
 
 // client does what the recorder's client did, through the engine.
@@ -141,13 +143,16 @@ func (s *stage) client(k int, e trace.Event, prompt int) error {
 		if c == nil || prompt < 0 {
 			return nil
 		}
-		s.prompt(c, generation(prompt))
+		s.ask(c, prompt)
 		return s.until("prompt", came)
 	case wire.MethodCancel:
-		if c := s.of(m.SessionID); c != nil {
-			s.do(func() error { return c.c.Cancel(s.ctx) })
-			return s.until("cancel", came)
+		c := s.of(m.SessionID)
+		if c == nil || !s.asking(k) { // the engine has nothing to cancel
+			s.players.pass(e.Process, k)
+			return nil
 		}
+		s.do(func() error { return c.c.Cancel(s.ctx) })
+		return s.until("cancel", came)
 	case "":
 		return s.reply(k, m)
 	}
@@ -204,6 +209,22 @@ func (s *stage) sessionsBefore(before, process int) (n int) {
 	return n
 }
 
+// asking reports that a prompt of the session of event k is open before it.
+func (s *stage) asking(k int) bool {
+	at := s.tr.Events[k]
+	open := map[string]bool{}
+	for _, e := range s.tr.Events[:k] {
+		switch m := e.Message; {
+		case e.Process != at.Process || m == nil || e.Raw:
+		case e.Kind == trace.Client && m.Method == wire.MethodPrompt && m.SessionID == at.Message.SessionID:
+			open[string(m.ID)] = true
+		case e.Kind == trace.Agent && m.IsAnswer():
+			delete(open, string(m.ID))
+		}
+	}
+	return len(open) > 0
+}
+
 // sessionOf is the id that the answer to a session/new gives.
 func (s *stage) sessionOf(request int) string {
 	asked := s.tr.Events[request]
@@ -225,17 +246,9 @@ func (s *stage) reply(k int, m *wire.Message) error {
 	if c == nil {
 		return nil
 	}
-	call := asked.Permission.Tool.ID
-	var id string
-	if err := s.until("permission", func() bool {
-		var ok bool
-		id, ok = c.sink.asked(call)
-		return ok || s.players.got[k]
-	}); err != nil {
-		return err
-	}
-	if id == "" {
-		return nil // it was answered with the cancel
+	id, ok := c.c.Asked(asked.ID)
+	if !ok {
+		return nil // nobody is asked, or it was answered with the cancel
 	}
 	r := rouse.Reply{Verb: rouse.ReplyCancelled}
 	chosen := wire.Text(wire.At(m.Result, "outcome", "optionId"))
@@ -247,13 +260,16 @@ func (s *stage) reply(k int, m *wire.Message) error {
 			}
 		}
 	}
+	over := false
 	s.do(func() error {
-		if err := c.c.Answer(s.ctx, id, r); rouse.KindOf(err) != rouse.NotFound {
-			return err
+		err := c.c.Answer(s.ctx, id, r)
+		if rouse.KindOf(err) == rouse.NotFound { // its prompt ended meanwhile
+			s.change(func() { over = true })
+			return nil
 		}
-		return nil // it was answered with the cancel
+		return err
 	})
-	return s.until("answer to the permission", func() bool { return s.players.got[k] })
+	return s.until("answer to the permission", func() bool { return over || s.players.got[k] })
 }
 
 // requestOf is the agent's request that a message of the client answers.

@@ -3,9 +3,9 @@
 // reading; who plays it is package drill.
 //
 // A recording is a file NAME.jsonl, one object a line with t (milliseconds) and
-// dir: c2a and a2c (a message of the client or the agent), proc (a process was
-// started, answered initialize, or exited), prov and note (the recorder's own,
-// left out). Beside it NAME.stderr.txt holds the lines of stderr, each behind
+// dir: c2a and a2c (a message of the client or the agent in msg, or other text
+// in raw), proc (a process was started, answered initialize, or exited), prov
+// and note (the recorder's own, left out). Beside it NAME.stderr.txt holds the lines of stderr, each behind
 // its time: "[1234] text".
 package trace
 
@@ -46,7 +46,8 @@ type Event struct {
 	// not say it of lines; it is the one that was started last.
 	Process int
 	// Line is the text without its newline. Of Client and Agent it is JSON, but
-	// for what a client wrote on purpose to see what happens.
+	// for what a client wrote on purpose to see what happens, and what an agent
+	// wrote that is no message.
 	Line []byte
 	// Message is Line as a message; nil for Stderr and for text that is none.
 	Message *wire.Message
@@ -122,9 +123,7 @@ func appendLines(events []Event, r io.Reader) ([]Event, error) {
 			if json.Unmarshal(line, &rec) != nil {
 				return nil, rouse.Errorf(rouse.Invalid, op, "Line %d of the recording is not JSON.", n)
 			}
-			if e, ok := rec.event(); ok {
-				events = append(events, e)
-			}
+			events = append(events, rec.events()...)
 		}
 		if errors.Is(err, io.EOF) {
 			return events, nil
@@ -135,9 +134,10 @@ func appendLines(events []Event, r io.Reader) ([]Event, error) {
 	}
 }
 
-// event is what a record tells; ok is false for the recorder's own notes.
-func (rec record) event() (e Event, ok bool) {
-	e = Event{At: time.Duration(rec.T) * time.Millisecond, Process: max(rec.N, 1)}
+// events are what a record tells: none for the recorder's own notes, several
+// for text of several lines.
+func (rec record) events() []Event {
+	e := Event{At: time.Duration(rec.T) * time.Millisecond, Process: max(rec.N, 1)}
 	switch {
 	case rec.Dir == "c2a":
 		e.Kind = Client
@@ -145,23 +145,31 @@ func (rec record) event() (e Event, ok bool) {
 		e.Kind = Agent
 	case rec.Dir == "proc" && rec.Ev == "spawn":
 		e.Kind = Spawn
-		return e, true
+		return []Event{e}
 	case rec.Dir == "proc" && rec.Ev == "exit":
 		e.Kind, e.Code, e.Signal = Exit, -1, rec.Signal
 		if rec.Code != nil {
 			e.Code = *rec.Code
 		}
-		return e, true
+		return []Event{e}
 	default:
-		return e, false
+		return nil
 	}
-	e.Line = rec.Msg
+	lines := [][]byte{rec.Msg}
 	if rec.Raw != nil {
-		e.Raw, e.Line = true, []byte(strings.TrimSuffix(*rec.Raw, "\n"))
+		e.Raw = e.Kind == Client
+		lines = bytes.Split([]byte(*rec.Raw), []byte("\n"))
 	}
-	// Text that is no message stays text.
-	e.Message, _ = wire.Parse(e.Line)
-	return e, true
+	var all []Event
+	for _, line := range lines {
+		if line = bytes.TrimSuffix(line, []byte("\r")); len(line) == 0 {
+			continue // nobody reads an empty line
+		}
+		e.Line = line
+		e.Message, _ = wire.Parse(line) // text that is no message stays text
+		all = append(all, e)
+	}
+	return all
 }
 
 // stderrOf reads the lines of a .stderr.txt. A line without a time belongs to

@@ -2,8 +2,10 @@ package trace
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +52,28 @@ func TestLoadMerges(t *testing.T) {
 	}
 	if p := tr.Prompts(); len(p) != 1 || p[0].Session != "s" || p[0].Event != 1 || tr.Events[p[0].Event].At != 2*time.Millisecond {
 		t.Errorf("prompts: %+v", p)
+	}
+}
+
+// TestLoadText: what an agent wrote that is no message is its text, line by
+// line, and nothing that its client wrote past a protocol.
+func TestLoadText(t *testing.T) {
+	tr, err := Load(write(t, `{"t":1,"dir":"a2c","raw":"npm warn\r\n\n{\"method\":\"x\"}\n[1]"}
+{"t":2,"dir":"a2c","raw":"\n"}
+{"t":2,"dir":"a2c"}
+{"t":3,"dir":"a2c","msg":[1]}
+{"t":4,"dir":"c2a","raw":"no JSON\n"}
+`, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range tr.Events {
+		got = append(got, fmt.Sprintf("%s %t %t", e.Line, e.Message != nil, e.Raw))
+	}
+	want := []string{"npm warn false false", `{"method":"x"} true false`, "[1] false false", "[1] false false", "no JSON false true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

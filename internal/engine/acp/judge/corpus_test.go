@@ -16,7 +16,8 @@ import (
 
 const traces = "../../../drill/testdata/traces"
 
-// row is one case of the contract, testdata/outcomes-shared.json.
+// row is one case of the contract, testdata/outcomes-shared.json, or of ours,
+// outcomes-more.json.
 type row struct {
 	ID     string `json:"id"`
 	Agent  string `json:"agent"`
@@ -49,16 +50,8 @@ type outcome struct {
 var zero = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 
 func TestRecordings(t *testing.T) {
-	text, err := os.ReadFile("testdata/outcomes-shared.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var corpus struct{ Cases []row }
-	if err := json.Unmarshal(text, &corpus); err != nil {
-		t.Fatal(err)
-	}
 	loaded := map[string]*trace.Trace{}
-	for _, r := range corpus.Cases {
+	for _, r := range append(rows(t, "outcomes-shared.json"), rows(t, "outcomes-more.json")...) {
 		t.Run(r.ID, func(t *testing.T) {
 			tr := loaded[r.Trace]
 			if tr == nil {
@@ -77,6 +70,19 @@ func TestRecordings(t *testing.T) {
 			}
 		})
 	}
+}
+
+func rows(t *testing.T, file string) []row {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var corpus struct{ Cases []row }
+	if err := json.Unmarshal(text, &corpus); err != nil || len(corpus.Cases) == 0 {
+		t.Fatal(file, err)
+	}
+	return corpus.Cases
 }
 
 // replay feeds a recording up to the time at which the case ends.
