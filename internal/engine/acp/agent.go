@@ -43,8 +43,8 @@ type Agent struct {
 	Package string
 	// Model is asked for when nobody names one; "" leaves the agent's own.
 	Model string
-	// SessionUsage: the tokens that it tells are the session's so far, not the
-	// turn's.
+	// SessionUsage: the tokens that it tells are the session's so far in its
+	// process, not the turn's.
 	SessionUsage bool
 	// ToolOf reads the agent's own name of a tool from a call's id; nil where it
 	// is told.

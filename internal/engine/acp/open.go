@@ -168,7 +168,7 @@ func (c *Conversation) adopt(s wire.Session) {
 	defer c.mu.Unlock()
 	c.session, c.history = s, false
 	c.model, c.said = currentModel(s), ""
-	c.used.Tokens, c.counted = rouse.Tokens{}, wire.Usage{} // another process counts from zero (copilot 1.0.102)
+	c.used.Tokens, c.counted = rouse.Tokens{}, wire.Usage{} // who counts a session counts it from zero again
 }
 
 // enterMode chooses the mode in which the agent asks before it acts, where it
