@@ -106,8 +106,8 @@ func (r *run) lateAnswer() engine.Outcome {
 	return completed()
 }
 
-// dispatched says all it has to say, and its completion is lost.
-func (r *run) dispatched() engine.Outcome {
+// neverAnswers says all it has to say, and its completion is lost.
+func (r *run) neverAnswers() engine.Outcome {
 	r.say(r.text())
 	return r.until(false, true, 0)
 }

@@ -67,7 +67,7 @@ func (p *play) lateAnswer() error {
 }
 
 func (p *play) lostCompletion() error {
-	s, err := p.cut("dispatched")
+	s, err := p.cut("never-answers")
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (o op) String() string { return fmt.Sprintf("%s(%d,%d)", o.Kind, o.Session,
 // modes are the drill engine's; some repeat because they are the usual case.
 var modes = []string{"echo", "echo", "stream", "tool", "plan", "permission", "question", "retry", "hang", "mute", "deaf", "stubborn",
 	"late", "fail", "bare", "lateword", "silent", "diagnostic", "twofold", "ignored", "exit", "lateexit", "garbage", "empty",
-	"retries", "withdrawn", "slowopen", "quiettool", "pauses", "slowstart", "longretry", "chatter", "freeze", "dead", "dispatched"}
+	"retries", "withdrawn", "slowopen", "quiettool", "pauses", "slowstart", "longretry", "chatter", "freeze", "dead", "never-answers"}
 
 // kinds of steps, by weight.
 var kinds = []string{"prompt", "prompt", "prompt", "prompt", "prompt", "noreply", "again", "abort", "abort", "answer", "answer",

@@ -234,7 +234,7 @@ func (s *sim) silence(arg int) error {
 			continue
 		}
 		switch turn.Model.Model {
-		case "hang", "deaf", "stubborn", "late", "chatter", "freeze", "dispatched":
+		case "hang", "deaf", "stubborn", "late", "chatter", "freeze", "never-answers":
 			n, err := s.w.store.Notice(ctx, id, turn.Generation)
 			if err != nil || n == nil || !n.Visible {
 				return fmt.Errorf("turn %s (%s) is silent for more than eight minutes: notice %+v, %v", turn.ID, turn.Model.Model, n, err)

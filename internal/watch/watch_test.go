@@ -131,6 +131,9 @@ func TestCancelBehindANotice(t *testing.T) {
 		"hang":     "g1 cancel requested\n",
 		"deaf":     "g1 cancel requested\ng1 cancel forced\n",
 		"stubborn": "g1 cancel requested\ng1 cancel forced\n",
+		// GIVEN a dispatch-only prompt that never reports completion, WHEN cancel
+		// escalates, THEN a later prompt is dispatched without a restart.
+		"never-answers": "g1 cancel requested\ng1 cancel forced\n",
 	} {
 		t.Run(mode, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
