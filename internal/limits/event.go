@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -16,6 +17,15 @@ func object(m map[string]any, path ...string) map[string]any {
 }
 
 func text(m map[string]any, k string) string { s, _ := m[k].(string); return s }
+
+// eventOf decodes an event. One that is no object proves nothing; only an
+// answer's body may be an array.
+func eventOf(b []byte) map[string]any {
+	if !bytes.HasPrefix(bytes.TrimSpace(b), []byte("{")) {
+		return nil
+	}
+	return decode(b)
+}
 
 // statusInside takes the status that a document carries itself.
 func (x *facts) statusInside(d map[string]any) {

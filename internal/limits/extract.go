@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	maxBody = 1 << 20 // a larger body is opaque: only status and headers count
-	maxNest = 3       // levels of JSON inside a message of JSON
-	maxCode = 200     // bytes of a code; a longer one is a text in the wrong place
+	maxBody  = 1 << 20 // a larger body is opaque: only status and headers count
+	maxDepth = 2       // error objects inside each other
+	maxNest  = 3       // levels of JSON inside a message of JSON
+	maxCode  = 200     // bytes of a code; a longer one is a text in the wrong place
 )
 
 // facts is what evidence says, taken apart.
@@ -69,21 +70,13 @@ func (x *facts) read(e Evidence) bool {
 			return false
 		}
 		x.status, x.headers = e.HTTP.Status, e.HTTP.Headers
-		x.body(e.HTTP.Body)
-		if x.status >= 200 && x.status < 300 {
-			if !x.failed() {
-				return false
-			}
-			x.statusInside(x.docs[0])
-		}
-		x.amazonCode()
-		return true
+		return x.answer(e.HTTP.Body)
 	case SSE, ACPError:
-		doc := decode(e.Event)
+		doc := eventOf(e.Event)
 		if len(doc) == 0 {
 			return false
 		}
-		x.document(doc, false, 0)
+		x.document(doc, 0, 0)
 		if e.Channel == ACPError {
 			x.acp(doc)
 			x.acp(object(doc, "error"))
@@ -91,9 +84,9 @@ func (x *facts) read(e Evidence) bool {
 		x.envelope(doc)
 		return true
 	case ACPUpdate:
-		return x.update(decode(e.Event))
+		return x.update(eventOf(e.Event))
 	case SDKEvent:
-		return x.sdk(decode(e.Event))
+		return x.sdk(eventOf(e.Event))
 	case Stderr:
 		return x.record(e)
 	case Text:
@@ -136,7 +129,7 @@ func (x *facts) cancelled() bool {
 			return true
 		}
 	}
-	for _, m := range x.texts {
+	for m := range strings.SplitSeq(x.plain, "\n") {
 		if alone(m, "aborted") {
 			return true
 		}
@@ -157,6 +150,20 @@ func (x *facts) failed() bool {
 	return d["error_code"] != nil || d["type"] == "error"
 }
 
+// answer reads an answer whose status and headers are known; false for one that
+// is no failure.
+func (x *facts) answer(body []byte) bool {
+	x.body(body)
+	if x.status >= 200 && x.status < 300 {
+		if !x.failed() {
+			return false
+		}
+		x.statusInside(x.docs[0])
+	}
+	x.amazonCode()
+	return true
+}
+
 // body reads an answer's body: JSON, plain text, or opaque.
 func (x *facts) body(b []byte) {
 	if len(b) > maxBody {
@@ -169,17 +176,18 @@ func (x *facts) body(b []byte) {
 	switch b[0] {
 	case '{', '[':
 		if doc := decode(b); doc != nil {
-			x.document(doc, false, 0)
+			x.document(doc, 0, 0)
 		}
+		return
 	case '"':
 		var s string
 		if json.Unmarshal(b, &s) == nil {
 			x.speak(s, 0)
-		}
-	default:
-		if utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 {
-			x.say(string(b))
-		}
+			return
+		} // plain text that begins with a quotation
+	}
+	if utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 {
+		x.say(string(b))
 	}
 }
 
@@ -208,20 +216,20 @@ func decode(b []byte) map[string]any {
 	return nil
 }
 
-// document collects codes and messages of an error document. inner says that d
-// is the error object of another document; nest counts the levels of JSON in
-// messages that led here.
-func (x *facts) document(d map[string]any, inner bool, nest int) {
+// document collects codes and messages of an error document. depth counts the
+// documents that d is the error object of: error.error is read, and nothing
+// deeper. nest counts the levels of JSON in messages that led here.
+func (x *facts) document(d map[string]any, depth, nest int) {
 	x.docs = append(x.docs, d)
 	if r, ok := d["response"].(map[string]any); ok && d["type"] == "response.failed" {
-		x.document(r, inner, nest)
+		x.document(r, depth, nest)
 		return
 	}
 	deeper, isObject := d["error"].(map[string]any)
 	x.code(d["code"])
 	x.code(d["error_code"])
 	x.code(d["__type"])
-	if inner || !isObject {
+	if depth > 0 || !isObject {
 		x.code(d["type"])
 		x.code(d["status"])
 	}
@@ -246,8 +254,8 @@ func (x *facts) document(d map[string]any, inner bool, nest int) {
 			}
 		}
 	}
-	if isObject && len(x.docs) < maxCandidates {
-		x.document(deeper, true, nest)
+	if isObject && depth < maxDepth && len(x.docs) < maxCandidates {
+		x.document(deeper, depth+1, nest)
 	}
 }
 
@@ -301,7 +309,7 @@ func (x *facts) speak(s string, nest int) {
 	s = strings.TrimPrefix(s, "Internal error: ")
 	if t := strings.TrimSpace(s); nest < maxNest && len(t) <= maxBody && t != "" && (t[0] == '{' || t[0] == '[') {
 		if doc := decode([]byte(t)); doc != nil {
-			x.document(doc, false, nest+1)
+			x.document(doc, 0, nest+1)
 			return
 		}
 	}

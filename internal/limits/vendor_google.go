@@ -75,7 +75,7 @@ func (x *facts) antigravity(e Evidence) bool {
 			return false
 		}
 		x.agyError = true
-		x.document(d, false, 0)
+		x.document(d, 0, 0)
 	}
 	if x.agyError {
 		x.say(strings.Join(said, " "))

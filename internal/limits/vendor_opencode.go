@@ -166,8 +166,7 @@ func (x *facts) oldRecord(e Evidence) bool {
 			x.headers.Set(k, s)
 		}
 	}
-	x.body([]byte(text(failed, "responseBody")))
-	if x.status >= 200 && x.status < 300 && !x.failed() {
+	if !x.answer([]byte(text(failed, "responseBody"))) {
 		return false
 	}
 	if len(x.texts) == 0 {

@@ -189,7 +189,7 @@ func bySoftWords(x *facts) (verdict, bool) {
 	if v, ok := byWords(x, soft, ""); ok {
 		return v, ok
 	}
-	for _, m := range x.texts {
+	for m := range strings.SplitSeq(x.plain, "\n") {
 		if alone(m, "terminated") {
 			return verdict{class: rouse.ClassNetwork, conf: "medium", why: "the message says \"terminated\" and nothing else"}, true
 		}
