@@ -2,9 +2,9 @@ package limits
 
 import "strings"
 
-// perDay reports a limit that counts days.
+// perDay reports a limit that counts days. A message may say the id of a quota.
 func (x *facts) perDay() bool {
-	return x.quotaOf("PerDay", "Daily") || word(x.text, "per day") || word(x.text, "per-day") || word(x.text, "daily") || word(x.text, "tpd") || word(x.text, "rpd")
+	return x.quotaOf("PerDay", "Daily") || strings.Contains(x.plain, "PerDay") || word(x.text, "per day") || word(x.text, "per-day") || word(x.text, "daily") || word(x.text, "tpd") || word(x.text, "rpd")
 }
 
 // limitName names the window: what is structured first, then the words.
@@ -18,7 +18,7 @@ func limitName(x *facts) string {
 		return x.window
 	}
 	if len(x.headers) > 0 {
-		if w, ok := exhaustedWindow(x.headers, x.base); ok && w.name != "" {
+		if w := last(exhaustedWindows(x.headers, x.base), x.base); w.name != "" {
 			return w.name
 		}
 	}
@@ -37,7 +37,7 @@ func limitName(x *facts) string {
 		return "weekly"
 	case word(t, "monthly"), word(t, "this month"):
 		return "monthly"
-	case x.quotaOf("PerMinute"), word(t, "per min"), word(t, "per minute"), word(t, "per-minute"), word(t, "tpm"), word(t, "rpm"):
+	case x.quotaOf("PerMinute"), strings.Contains(x.plain, "PerMinute"), word(t, "per min"), word(t, "per-min"), word(t, "per minute"), word(t, "per-minute"), word(t, "tpm"), word(t, "rpm"):
 		return "minute"
 	}
 	return ""

@@ -59,7 +59,7 @@ func reset(x *facts) (time.Time, string) {
 	kept := all[:0]
 	for _, c := range all {
 		c.at = c.at.UTC().Truncate(time.Millisecond)
-		if c.at.Before(x.base.Add(-tolerance)) || c.at.After(x.base.Add(horizon)) {
+		if !believed(c.at, x.base) {
 			continue
 		}
 		kept = append(kept, c)
@@ -76,6 +76,11 @@ func reset(x *facts) (time.Time, string) {
 		}
 	}
 	return best.at, best.source
+}
+
+// believed reports a time that a reset can have: a little past, or not too far.
+func believed(at, base time.Time) bool {
+	return !at.Before(base.Add(-tolerance)) && !at.After(base.Add(horizon))
 }
 
 // positive reads a plain positive decimal.
@@ -139,11 +144,9 @@ func bodyResets(x *facts, out *candidates) {
 				out.addStamp(v)
 			case "quotaResetTimeStamp":
 				out.addStamp(v)
-			case "headers":
-				if h, isMap := v.(map[string]any); isMap {
-					at, ok := epoch(field(h, "X-RateLimit-Reset"))
-					out.add(1, at, ok, sourceEpoch)
-				}
+			case "metadata":
+				at, ok := epoch(field(object(d, k, "headers"), "X-RateLimit-Reset"))
+				out.add(1, at, ok, sourceEpoch)
 			case "resets_in_seconds":
 				if sec, isNumber := positive(v); isNumber {
 					at, ok := later(x.base, sec)
@@ -178,8 +181,8 @@ func headerResets(x *facts, out *candidates) {
 	if len(x.headers) == 0 {
 		return
 	}
-	unifiedReset(x.headers, out)
-	if w, ok := exhaustedWindow(x.headers, x.base); ok {
+	unifiedReset(x.headers, x.base, out)
+	for _, w := range exhaustedWindows(x.headers, x.base) {
 		out.add(3, w.at, !w.at.IsZero(), sourceUnified)
 	}
 	for key, values := range x.headers {

@@ -15,27 +15,31 @@ func rejected(h http.Header, name string) bool {
 }
 
 // unifiedReset reads when the rejected window opens again: the account's own
-// word, else the window that its claim names, else the latest rejected one.
-func unifiedReset(h http.Header, out *candidates) {
+// word, else the window that its claim names, else the latest rejected one. A
+// time that cannot be believed is as good as none, and the next is read.
+func unifiedReset(h http.Header, base time.Time, out *candidates) {
+	read := func(name string) (time.Time, bool) {
+		at, ok := epoch(h.Get(unifiedPrefix + name))
+		return at, ok && believed(at, base)
+	}
 	if rejected(h, "Status") {
-		if at, ok := epoch(h.Get(unifiedPrefix + "Reset")); ok {
-			out.add(3, at, true, sourceUnified)
-			return
-		}
+		names := []string{"Reset"}
 		if w := claimWindow(h.Get(unifiedPrefix + "Representative-Claim")); w != "" {
-			if at, ok := epoch(h.Get(unifiedPrefix + w + "-Reset")); ok {
+			names = append(names, w+"-Reset")
+		}
+		for _, name := range names {
+			if at, ok := read(name); ok {
 				out.add(3, at, true, sourceUnified)
 				return
 			}
 		}
 	}
-	var last time.Time
 	for _, w := range []string{"5h", "7d"} {
-		if at, ok := epoch(h.Get(unifiedPrefix + w + "-Reset")); ok && rejected(h, w+"-Status") && at.After(last) {
-			last = at
+		if rejected(h, w+"-Status") {
+			at, ok := read(w + "-Reset")
+			out.add(3, at, ok, sourceUnified)
 		}
 	}
-	out.add(3, last, !last.IsZero(), sourceUnified)
 }
 
 func claimWindow(claim string) string {

@@ -15,46 +15,52 @@ type limitWindow struct {
 	name string
 }
 
-// exhaustedWindow reads Codex's headers: the window that is used up, the later
-// one if both are.
-func exhaustedWindow(h http.Header, base time.Time) (best limitWindow, found bool) {
+// exhaustedWindows reads Codex's headers: the windows that are used up.
+func exhaustedWindows(h http.Header, base time.Time) (spent []limitWindow) {
 	for _, w := range []string{"X-Codex-Primary-", "X-Codex-Secondary-"} {
 		used, ok := positive(h.Get(w + "Used-Percent"))
 		if !ok || used < 100 {
 			continue
 		}
 		at, ok := epoch(h.Get(w + "Reset-At"))
-		if !ok {
+		if !ok || !believed(at, base) { // a clock that is wrong; what is relative needs none
 			sec, _ := positive(h.Get(w + "Reset-After-Seconds"))
 			at, _ = later(base, sec)
 		}
 		minutes, _ := positive(h.Get(w + "Window-Minutes"))
-		if !found || at.After(best.at) {
-			best = limitWindow{at, windowName(int(minutes))}
-		}
-		found = true
+		spent = append(spent, limitWindow{at, windowName(int(minutes))})
 	}
-	return best, found
+	return spent
 }
 
-// windows reads Codex's rate limits that were joined to an error: the
-// exhausted window, the later one if both are.
-func (x *facts) windows(limits map[string]any) {
-	var last time.Time
-	for _, k := range []string{"primary", "secondary"} {
-		w := object(limits, k)
-		used, ok := positive(w["usedPercent"])
-		at, known := epoch(w["resetsAt"])
-		if !ok || used < 100 || !known || !at.After(last) {
-			continue
-		}
-		last = at
-		if minutes, ok := positive(w["windowDurationMins"]); ok {
-			x.window = windowName(int(minutes))
+// last is the window that opens last, of those whose time can be believed if
+// there are any: the one that is waited for.
+func last(spent []limitWindow, base time.Time) (best limitWindow) {
+	for i, w := range spent {
+		ok, was := believed(w.at, base), believed(best.at, base)
+		if i == 0 || ok && !was || ok == was && w.at.After(best.at) {
+			best = w
 		}
 	}
-	if !last.IsZero() {
-		x.docs = append(x.docs, map[string]any{"resetsAt": strconv.FormatInt(last.UnixMilli(), 10)})
+	return best
+}
+
+// windows reads Codex's rate limits that were joined to an error: the windows
+// that are used up, whether or not they say when they open.
+func (x *facts) windows(limits map[string]any) {
+	var spent []limitWindow
+	for _, k := range []string{"primary", "secondary"} {
+		w := object(limits, k)
+		if used, ok := positive(w["usedPercent"]); !ok || used < 100 {
+			continue
+		}
+		at, _ := epoch(w["resetsAt"])
+		minutes, _ := positive(w["windowDurationMins"])
+		spent = append(spent, limitWindow{at, windowName(int(minutes))})
+		x.docs = append(x.docs, map[string]any{"resetsAt": w["resetsAt"]})
+	}
+	if name := last(spent, x.base).name; name != "" {
+		x.window = name
 	}
 }
 
