@@ -42,7 +42,7 @@ type explanation struct {
 	ID            string      `json:"id"`
 	Class         rouse.Class `json:"class"`
 	Terminal      bool        `json:"terminal"`
-	ResetAt       stamp       `json:"reset_at"`
+	ResetAt       instant     `json:"reset_at"`
 	ResetSource   *string     `json:"reset_source"`
 	Confidence    string      `json:"confidence"`
 	ProviderLabel string      `json:"provider_label"`
@@ -53,8 +53,21 @@ type explanation struct {
 
 func explain(c limits.Case) explanation {
 	f := limits.Classify(c.Evidence)
-	return explanation{ID: c.ID, Class: f.Class, Terminal: f.Terminal, ResetAt: stamp(f.ResetAt), ResetSource: known(f.ResetSource), Confidence: f.Confidence,
+	return explanation{ID: c.ID, Class: f.Class, Terminal: f.Terminal, ResetAt: instant(f.ResetAt), ResetSource: known(f.ResetSource), Confidence: f.Confidence,
 		ProviderLabel: f.ProviderLabel, Model: known(f.Model), LimitName: known(f.LimitName), Why: f.Why}
+}
+
+// instant is a stamp as the corpus of limits writes one: milliseconds only where
+// there are any, so that a line can be compared with what a case wants.
+type instant time.Time
+
+// MarshalJSON writes null for the zero time.
+func (i instant) MarshalJSON() ([]byte, error) {
+	t := time.Time(i)
+	if t.Nanosecond() < int(time.Millisecond) && !t.IsZero() {
+		return []byte(t.UTC().Format(`"2006-01-02T15:04:05Z"`)), nil
+	}
+	return stamp(t).MarshalJSON()
 }
 
 // known is null for what is not known.

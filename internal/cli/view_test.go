@@ -228,4 +228,8 @@ func TestSmallWords(t *testing.T) {
 	if raw, _ := json.Marshal([]stamp{at(1796042248242), {}}); string(raw) != `["2026-11-30T12:37:28.242Z",null]` {
 		t.Errorf("stamp: %s", raw)
 	}
+	whole := time.Date(2026, 11, 30, 12, 37, 28, 0, time.FixedZone("", 3600))
+	if raw, _ := json.Marshal([]instant{instant(whole), instant(whole.Add(60 * time.Millisecond)), {}}); string(raw) != `["2026-11-30T11:37:28Z","2026-11-30T11:37:28.060Z",null]` {
+		t.Errorf("instant: %s", raw)
+	}
 }
