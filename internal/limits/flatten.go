@@ -20,7 +20,7 @@ func bounded(s string) string {
 	return strings.ToValidUTF8(s[:maxText/2], "") + "\n" + strings.ToValidUTF8(s[len(s)-maxText/2:], "")
 }
 
-// flatten makes a message comparable: no colour codes, plain quotes and dots,
+// flatten makes a message comparable: no escape sequences, plain quotes and dots,
 // single spaces, none at its ends.
 func flatten(s string) string {
 	if flat(s) {
@@ -29,7 +29,7 @@ func flatten(s string) string {
 	b := make([]byte, 0, len(s))
 	space := false
 	for i := 0; i < len(s); {
-		if n := colour(s[i:]); n > 0 {
+		if n := escape(s[i:]); n > 0 {
 			i += n
 			continue
 		}
@@ -67,18 +67,35 @@ func flat(s string) bool {
 	return s == "" || last != ' '
 }
 
-// colour is the length of a terminal's colour code at the start of s, or 0.
-func colour(s string) int {
-	if len(s) < 3 || s[0] != 0x1b || s[1] != '[' {
+// escape is the length of a terminal's escape sequence at the start of s, or 0:
+// a control sequence (colours), a system command (links, titles), or the choice
+// of a character set. One that does not end is none.
+func escape(s string) int {
+	if len(s) < 3 || s[0] != 0x1b {
 		return 0
 	}
-	for i := 2; i < len(s); i++ {
-		switch c := s[i]; {
-		case c >= '0' && c <= '9', c == ';', c == '?':
-		case isLetter(c):
+	i := 2
+	switch s[1] {
+	case '[':
+		for i < len(s) && s[i] >= 0x20 && s[i] < 0x40 {
+			i++
+		}
+		if i < len(s) && s[i] >= 0x40 && s[i] < 0x7f {
 			return i + 1
-		default:
-			return 0
+		}
+	case ']':
+		for i < len(s) && s[i] >= ' ' {
+			i++
+		}
+		switch {
+		case i < len(s) && s[i] == 0x07:
+			return i + 1
+		case strings.HasPrefix(s[i:], "\x1b\\"):
+			return i + 2
+		}
+	case '(', ')':
+		if s[2] >= 0x30 && s[2] < 0x7f {
+			return 3
 		}
 	}
 	return 0
@@ -146,14 +163,14 @@ func afterWords(s string, n int, tail string) bool {
 	}
 }
 
-// decolour drops a terminal's colour codes.
+// decolour drops a terminal's escape sequences.
 func decolour(s string) string {
 	if strings.IndexByte(s, 0x1b) < 0 {
 		return s
 	}
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); {
-		if n := colour(s[i:]); n > 0 {
+		if n := escape(s[i:]); n > 0 {
 			i += n
 			continue
 		}

@@ -113,6 +113,27 @@ func TestErrorInsideAStream(t *testing.T) {
 	}
 }
 
+// What a terminal obeys stands between the letters of a phrase and is no part of
+// it; what only looks like it stays.
+func TestEscapes(t *testing.T) {
+	for in, want := range map[string]string{
+		"\x1b[1;31musage \x1b[0mlimit reached":                              "usage limit reached",
+		"usage \x1b[38:2::255:0:0mlimit\x1b[m reached":                      "usage limit reached",
+		"\x1b[2K\x1b[1Gusage limit\x1b[ q reached\x1b[?25h":                 "usage limit reached",
+		"\x1b]8;;https://x.example/?a=b\x07usage limit\x1b]8;;\x07 reached": "usage limit reached",
+		"\x1b]8;;https://x.example\x1b\\usage limit\x1b]8;;\x1b\\ reached":  "usage limit reached",
+		"usage limit\x1b(B\x1b[m reached":                                   "usage limit reached",
+		"usage limit [0m reached":                                           "usage limit [0m reached",
+		"usage limit\x1b]8;;x reached":                                      "usage limit\x1b]8;;x reached",
+		"usage limit\x1b[31":                                                "usage limit\x1b[31",
+		"usage limit\x1b(é reached":                                         "usage limit\x1b(é reached",
+	} {
+		if got := flatten(in); got != want {
+			t.Errorf("%q:\n got %q\nwant %q", in, got, want)
+		}
+	}
+}
+
 func TestSanitize(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain words stay": "plain words stay",
