@@ -22,10 +22,11 @@ import (
 //	player: hello PID     first of all
 //	driver: process N     which process of the recording this one is
 //	driver: emit K        write event K, or end as it did
-//	driver: pass K        the client will not send event K
+//	driver: pass K        the client will not send event K; answered with missing
 //	player: wrote K       event K was written; an exit follows its line
-//	player: missing K     it is not played: it answers a request that the client
-//	                      did not send, or is not this process's own
+//	player: missing K     it is not played: the client passes it, it answers a
+//	                      request that the client did not send, or is not this
+//	                      process's own
 //	player: got K         a message of the client came: it is event K
 //	player: other METHOD  one came that the recording does not have; a request
 //	                      was answered by the player itself
@@ -80,6 +81,7 @@ func (s *stage) obey(d *driver, order string) (*Ending, error) {
 	switch {
 	case verb == "pass" && at >= 0 && s.script.events[at].Kind == trace.Client:
 		s.script.leaveOut(at)
+		d.tell("missing %d", k)
 		return nil, nil
 	case verb != "emit" || k < 0 || k >= len(s.tr.Events) || s.tr.Events[k].Kind == trace.Client:
 		return nil, rouse.Errorf(rouse.Invalid, opPlay, "The driver's line %q is no \"emit K\" of an agent's event, nor a \"pass K\" of a client's.", order)

@@ -129,8 +129,8 @@ func TestStepKnowsWhoseTurn(t *testing.T) {
 	for _, x := range []struct {
 		name, trace string
 		process     int
-		// orders and what is heard after each; "" is nothing. A client's line is
-		// written after "<".
+		// orders and what is heard after each. A client's line is written after
+		// "<".
 		talk []string
 	}{
 		{"an answer to what the recorder wrote past its protocol", "no-messages", 1, []string{"emit 16", "missing 16"}},
@@ -139,7 +139,7 @@ func TestStepKnowsWhoseTurn(t *testing.T) {
 		{"its exit", "anew", 2, []string{"emit 7", "missing 7"}},
 		{"nobody's answer", "strays", 1, []string{"emit 7", "wrote 7"}},
 		{"an answer before its request", "strays", 1, []string{"emit 10", "missing 10"}},
-		{"what was passed", "cancels", 1, []string{"pass 11", "", `<{"method":"session/cancel","params":{"sessionId":"ses_00000000000000000000000001"}}`, "got 14"}},
+		{"what was passed", "cancels", 1, []string{"pass 11", "missing 11", `<{"method":"session/cancel","params":{"sessionId":"ses_00000000000000000000000001"}}`, "got 14"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			mine, its := net.Pipe()
@@ -154,10 +154,8 @@ func TestStepKnowsWhoseTurn(t *testing.T) {
 				} else {
 					_, _ = fmt.Fprintln(mine, x.talk[i])
 				}
-				if want := x.talk[i+1]; want != "" {
-					if heard.Scan(); heard.Text() != want {
-						t.Errorf("after %s: %q, want %q", x.talk[i], heard.Text(), want)
-					}
+				if heard.Scan(); heard.Text() != x.talk[i+1] {
+					t.Errorf("after %s: %q, want %q", x.talk[i], heard.Text(), x.talk[i+1])
 				}
 			}
 			_ = mine.Close()

@@ -99,24 +99,21 @@ func (p *players) hear(conn net.Conn) {
 }
 
 // emit has a process write an event; false when it is not there.
-func (p *players) emit(process, event int) bool {
+func (p *players) emit(process, event int) bool { return p.order(process, "emit", event) }
+
+// pass tells a process that the client will not send an event, which it then
+// says is missing; false when it is not there.
+func (p *players) pass(process, event int) bool { return p.order(process, "pass", event) }
+
+func (p *players) order(process int, verb string, event int) bool {
 	p.stage.mu.Lock()
 	conn := p.conns[process]
 	p.stage.mu.Unlock()
 	if conn == nil {
 		return false
 	}
-	_, err := fmt.Fprintf(conn, "emit %d\n", event)
+	_, err := fmt.Fprintf(conn, "%s %d\n", verb, event)
 	return err == nil
-}
-
-// pass tells a process that the client will not send an event.
-func (p *players) pass(process, event int) {
-	p.stage.mu.Lock()
-	defer p.stage.mu.Unlock()
-	if conn := p.conns[process]; conn != nil {
-		_, _ = fmt.Fprintf(conn, "pass %d\n", event) // who does not hear it is gone
-	}
 }
 
 // part lets go of a process, which ends it; false when it is not there.

@@ -148,8 +148,10 @@ func (s *stage) client(k int, e trace.Event, prompt int) error {
 	case wire.MethodCancel:
 		c := s.of(m.SessionID)
 		if c == nil || !s.asking(k) { // the engine has nothing to cancel
-			s.players.pass(e.Process, k)
-			return nil
+			if !s.players.pass(e.Process, k) {
+				return nil
+			}
+			return s.until("cancel that is passed", func() bool { return s.players.missing[k] || s.players.conns[e.Process] == nil })
 		}
 		s.do(func() error { return c.c.Cancel(s.ctx) })
 		return s.until("cancel", came)
