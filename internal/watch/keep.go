@@ -137,13 +137,28 @@ func Settled(now time.Time, t *rouse.Turn, walls []rouse.Wall) rouse.Verdict {
 	return settled(&Facts{Outcome: t.State, Ended: t.Ended, Failure: t.Failure, Wall: Met(now, t, walls)})
 }
 
-// rewall looks at the sessions that wait for a wall: it may have gone.
+// rewall looks at the sessions that wait for a wall: it may have gone. Thousands
+// can wait for one, so that only those that do not any more become a write.
 func (w *Watch) rewall(ctx context.Context) error {
 	waiting, err := w.Store.Judged(ctx, rouse.WaitingQuota)
+	if err != nil || len(waiting) == 0 {
+		return err
+	}
+	walls, err := w.Store.Walls(ctx)
 	if err != nil {
 		return err
 	}
-	for some := range slices.Chunk(waiting, chunk) {
+	var free []string
+	for _, id := range waiting {
+		waits, err := w.waits(ctx, id, walls)
+		if err != nil {
+			return rouse.Wrap("watch: rewall", err)
+		}
+		if !waits {
+			free = append(free, id)
+		}
+	}
+	for some := range slices.Chunk(free, chunk) {
 		if err := w.Store.Write(ctx, store.Lazy, func(tx *store.Tx) error {
 			for _, id := range some {
 				if err := w.again(tx, id); err != nil {
@@ -156,6 +171,22 @@ func (w *Watch) rewall(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// waits says that a session in which nothing runs still waits for one of these
+// walls.
+func (w *Watch) waits(ctx context.Context, id string, walls []rouse.Wall) (bool, error) {
+	s, err := w.Store.Session(ctx, id)
+	if err == nil {
+		var t *rouse.Turn
+		if t, err = w.Store.LastTurn(ctx, s); t != nil {
+			return Met(time.Now(), t, walls) != nil, err
+		}
+	}
+	if rouse.KindOf(err) == rouse.NotFound {
+		err = nil // deleted
+	}
+	return false, err
 }
 
 // again keeps the verdict on a session in which nothing runs, if its code is
