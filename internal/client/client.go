@@ -191,7 +191,7 @@ func decode(data []byte, out any) error {
 // what it is.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
-		return &rouse.Error{Kind: rouse.Unavailable, Op: "client: request", Err: errors.Join(ErrUnreachable, err),
+		return &rouse.Error{Kind: rouse.Unavailable, Op: "client: request", Err: errors.Join(ErrUnreachable, errSilent, err),
 			Msg: "the server at " + c.base + " took the connection and does not answer: it is stopped, or it is no Rouse server"}
 	}
 	if ctx.Err() != nil {

@@ -16,12 +16,13 @@ func (c *Client) Drain(ctx context.Context, wait time.Duration) (running int, er
 	return out.Running, err
 }
 
-// Gone returns when the server does not answer any more.
+// Gone returns when the server is not there any more; one that is there and does
+// not answer is waited for.
 func (c *Client) Gone(ctx context.Context) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if _, err := c.do(ctx, call{method: "GET", path: "/healthz"}); errors.Is(err, ErrUnreachable) {
+		if _, err := c.do(ctx, call{method: "GET", path: "/healthz"}); errors.Is(err, ErrUnreachable) && !errors.Is(err, errSilent) {
 			return nil
 		}
 		select {
