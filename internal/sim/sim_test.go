@@ -31,7 +31,7 @@ var modes = []string{"echo", "echo", "stream", "tool", "plan", "permission", "qu
 
 // kinds of steps, by weight.
 var kinds = []string{"prompt", "prompt", "prompt", "prompt", "prompt", "noreply", "again", "abort", "abort", "answer", "answer",
-	"pause", "resume", "rescue", "fork", "delete", "wait", "wait", "wait", "long", "full", "works", "lease", "restart", "crash", "silence", "silence", "suspend"}
+	"pause", "resume", "rescue", "act", "act", "fork", "delete", "wait", "wait", "wait", "long", "full", "works", "lease", "restart", "crash", "silence", "silence", "suspend"}
 
 var steps = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) op {
 	return op{rapid.SampledFrom(kinds).Draw(t, "kind"), rapid.IntRange(0, 3).Draw(t, "session"), rapid.IntRange(0, 999).Draw(t, "arg")}

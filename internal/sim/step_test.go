@@ -40,6 +40,8 @@ func (s *sim) step(o op) error {
 	case "rescue":
 		_, err = s.w.medic.Rescue(ctx, recovery.Request{SessionID: id, By: recovery.User, Force: true,
 			Model: rouse.ModelRef{Provider: "drill", Model: []string{"echo", "tool", "mute", "fail"}[o.Arg%4]}})
+	case "act":
+		return s.act(id, o.Arg)
 	case "fork":
 		_, err = s.w.lanes.Fork(ctx, id, "")
 	case "delete":

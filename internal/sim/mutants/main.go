@@ -50,6 +50,8 @@ var mutants = []mutant{
 		"for i := range requests {", "for i := range requests[:0] {", ""},
 	{"leave the notice at the end of a turn", "internal/session/finish.go",
 		"if err := tx.HideNotice(s, t.Generation); err != nil {", "if err := error(nil); err != nil {", ""},
+	{"tell no verdict of an end", "internal/session/finish.go", "return news, l.judge(tx, t)", "return news, nil", ""},
+	{"wait for a dead protocol for ever", "internal/watch/judge.go", "without.Vitals = &alive", "without.Vitals = f.Vitals", ""},
 	{"make a notice twice", "internal/store/notice.go",
 		"if was != nil {\n\t\tkind", "if was != nil && was.Visible {\n\t\tkind", ""},
 	{"spend the notice before storing", "internal/watch/keep.go",
