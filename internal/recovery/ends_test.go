@@ -36,6 +36,13 @@ func TestEndOfAnOrphan(t *testing.T) {
 	for name, end := range map[string]func(*world, string) error{
 		"abort":  func(w *world, id string) error { return w.lanes.Abort(w.t.Context(), id) },
 		"cancel": func(w *world, id string) error { _, _, err := w.lanes.Cancel(w.t.Context(), id, 0); return err },
+		"cancel of its generation": func(w *world, id string) error {
+			if _, _, err := w.lanes.Cancel(w.t.Context(), id, 2); rouse.KindOf(err) != rouse.Conflict {
+				w.t.Errorf("another generation: %v", err)
+			}
+			_, _, err := w.lanes.Cancel(w.t.Context(), id, 1)
+			return err
+		},
 		"rescue": func(w *world, id string) error {
 			r, err := w.medic.Rescue(w.t.Context(), recovery.Request{SessionID: id, By: recovery.User, Model: echo})
 			if err == nil && w.end(r.ID).Status != rouse.RescueDone {

@@ -158,17 +158,42 @@ func (l *Lanes) Adopt(ctx context.Context, sessionID string) (ended bool, err er
 // server is gone is interrupted.
 func (l *Lanes) Cancel(ctx context.Context, sessionID string, generation uint64) (v rouse.Vitals, running bool, err error) {
 	v, running = l.Vitals(sessionID)
-	if !running && generation == 0 {
-		_, err := l.Adopt(ctx, sessionID)
-		return v, false, rouse.Wrap("session: cancel", err)
-	}
-	if generation != 0 && (!running || v.Generation != generation) {
-		return v, running, rouse.Errorf(rouse.Conflict, "session: cancel", "generation %d does not run in session %s", generation, sessionID)
-	}
-	if running {
+	switch {
+	case !running:
+		err = l.cancelOrphan(ctx, sessionID, generation)
+	case generation != 0 && generation != v.Generation:
+		err = notRunning(sessionID, generation)
+	default:
 		l.postExisting(sessionID, cancelled{generation: v.Generation, reason: "cancel", done: make(chan struct{})})
 	}
-	return v, running, nil
+	return v, running, rouse.Wrap("session: cancel", err)
+}
+
+func notRunning(sessionID string, generation uint64) error {
+	return rouse.Errorf(rouse.Conflict, "cancel", "generation %d does not run in session %s", generation, sessionID)
+}
+
+// cancelOrphan interrupts a turn whose server is gone, where it is the one that
+// is meant.
+func (l *Lanes) cancelOrphan(ctx context.Context, sessionID string, generation uint64) error {
+	if generation != 0 {
+		s, err := l.Store.Session(ctx, sessionID)
+		if err != nil {
+			return err
+		}
+		if s.Running == "" || l.Live(s.RunningBoot) {
+			return notRunning(sessionID, generation)
+		}
+		t, err := l.Store.Turn(ctx, s.Running)
+		if err != nil {
+			return err
+		}
+		if t.Generation != generation {
+			return notRunning(sessionID, generation)
+		}
+	}
+	_, err := l.Adopt(ctx, sessionID)
+	return err
 }
 
 // Process is the process behind a session's conversation, also between turns; 0
