@@ -74,13 +74,16 @@ func (r *Rescue) Stage() string {
 // Facts is what is true now, gathered by the server and not remembered by a
 // model.
 type Facts struct {
-	Directory string     `json:"directory"`
-	Branch    string     `json:"branch,omitempty"` // empty outside git, or detached
-	Head      string     `json:"head,omitempty"`   // commit and subject
-	Dirty     []string   `json:"dirty"`            // changed files, at most 50
-	MoreDirty int        `json:"more_dirty,omitempty"`
-	LastTools []ToolFact `json:"last_tools"` // the last finished calls, newest last
-	InFlight  []ToolFact `json:"in_flight"`  // what ran when the turn was ended
+	Directory string   `json:"directory"`
+	Git       bool     `json:"git,omitempty"`    // it is in a repository
+	Branch    string   `json:"branch,omitempty"` // empty outside git, or detached
+	Head      string   `json:"head,omitempty"`   // commit and subject; empty before the first
+	Dirty     []string `json:"dirty"`            // changed files, at most 50
+	MoreDirty int      `json:"more_dirty,omitempty"`
+	// DirtyUnknown: git did not say which files are changed.
+	DirtyUnknown bool       `json:"dirty_unknown,omitempty"`
+	LastTools    []ToolFact `json:"last_tools"` // the last finished calls, newest last
+	InFlight     []ToolFact `json:"in_flight"`  // what ran when the turn was ended
 }
 
 // ToolFact is one tool call in a line.

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -45,6 +46,23 @@ func TestRescueSaysWhatSpeaksAgainstIt(t *testing.T) {
 		}
 	}
 	rescue(202, limited, object{"model": "drill/echo"})
+
+	gone := t.TempDir() + "/gone"
+	if err := os.Mkdir(gone, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	homeless := s.call(200, s.token, "POST", "/session?directory="+gone, object{"title": "x"})["id"].(string)
+	s.prompt(homeless, "hang")
+	s.frames(homeless, isState("generating", 1))
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	if d := rescue(400, homeless, object{"force": true})["data"].(object); !strings.Contains(d["message"].(string), "does not exist") {
+		t.Errorf("%v", d)
+	}
+	if row := s.call(200, s.token, "GET", "/session/"+homeless, nil); row["state"] != "generating" {
+		t.Errorf("ended for a rescue that cannot be: %v", row)
+	}
 
 	rescue(202, asked, object{"model": "drill/echo", "force": true})
 	rescue(202, retrying, object{"model": "drill/quota", "force": true})

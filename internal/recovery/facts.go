@@ -52,16 +52,18 @@ func gitFacts(ctx context.Context, f *rouse.Facts) {
 			Timeout: gitWait, MaxOutput: 1 << 20})
 		return strings.TrimRight(out.Output, "\n"), err == nil && out.Exit == 0
 	}
-	head, ok := git("log", "-1", "--format=%h %s")
-	if !ok {
+	if _, ok := git("rev-parse", "--git-dir"); !ok {
 		return
 	}
-	f.Head = rouse.Clip(head, 200)
+	f.Git = true
+	if head, ok := git("log", "-1", "--format=%h %s"); ok { // else nothing is committed yet
+		f.Head = rouse.Clip(head, 200)
+	}
 	if branch, ok := git("symbolic-ref", "--quiet", "--short", "HEAD"); ok {
 		f.Branch = branch
 	}
 	status, ok := git("status", "--porcelain=v1", "-z", "--untracked-files=normal")
-	if !ok || status == "" {
+	if f.DirtyUnknown = !ok; !ok || status == "" {
 		return
 	}
 	fields := strings.Split(strings.TrimRight(status, "\x00"), "\x00")

@@ -101,8 +101,8 @@ func Text(r *rouse.Rescue) string {
 	}
 	line := func(format string, args ...any) { out += "- " + fmt.Sprintf(format, args...) + "\n" }
 	line("directory: %s", plain(f.Directory))
-	if f.Head != "" {
-		line("branch: %s, HEAD: %s", plain(or(f.Branch, "(detached)")), plain(f.Head))
+	if f.Git {
+		line("branch: %s, HEAD: %s", plain(or(f.Branch, "(detached)")), plain(or(f.Head, "(no commit yet)")))
 		line("changed files: %s", changed(f))
 	}
 	for _, t := range f.LastTools {
@@ -165,7 +165,10 @@ func tool(t rouse.ToolFact) string {
 }
 
 func changed(f *rouse.Facts) string {
-	if len(f.Dirty) == 0 {
+	switch {
+	case f.DirtyUnknown:
+		return "not known: git did not say"
+	case len(f.Dirty) == 0:
 		return "none"
 	}
 	out := ""

@@ -492,6 +492,54 @@ func TestFactsAreTrue(t *testing.T) {
 	}
 }
 
+// What git says of a repository, of none, and of one in which nothing is
+// committed yet.
+func TestFactsOfAFolder(t *testing.T) {
+	for name, c := range map[string]struct {
+		make []string
+		want string
+		not  string
+	}{
+		"no repository":  {nil, "- directory: ", "branch:"},
+		"nothing in it":  {[]string{"init -q -b work"}, "- branch: work, HEAD: (no commit yet)\n- changed files: none", ""},
+		"nothing yet":    {[]string{"init -q -b work", "+a.txt"}, "- branch: work, HEAD: (no commit yet)\n- changed files: a.txt", ""},
+		"detached":       {[]string{"init -q -b work", "+a.txt", "add .", "commit -q -m one", "checkout -q --detach"}, "- branch: (detached), HEAD: ", "no commit"},
+		"a broken index": {[]string{"init -q -b work", "+a.txt", "add .", "commit -q -m one", "+.git/index"}, "- changed files: not known: git did not say", "none"},
+		"a subdirectory": {[]string{"init -q -b work", "+a.txt", "/sub"}, "- branch: work, HEAD: (no commit yet)\n- changed files: ", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			in := dir
+			for _, step := range c.make {
+				var err error
+				switch step[0] {
+				case '+':
+					err = os.WriteFile(filepath.Join(dir, step[1:]), []byte("x"), 0o600)
+				case '/':
+					in = filepath.Join(dir, step[1:])
+					err = os.Mkdir(in, 0o700)
+				default:
+					err = exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.org"}, strings.Fields(step)...)...).Run()
+				}
+				if err != nil {
+					t.Fatal(step, err)
+				}
+			}
+			w := open(t, t.TempDir(), "boo_1")
+			defer w.stop()
+			s := w.session(session.NewSession{Directory: in})
+			r, err := w.medic.Rescue(t.Context(), recovery.Request{SessionID: s.ID, By: recovery.User, Model: echo})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := recovery.Text(w.end(r.ID))
+			if !strings.Contains(text, c.want) || c.not != "" && strings.Contains(text, c.not) {
+				t.Errorf("%s", text)
+			}
+		})
+	}
+}
+
 // What the woken session is told of itself is true, whatever it did before.
 func TestOpeningIsTrue(t *testing.T) {
 	for want, r := range map[string]*rouse.Rescue{

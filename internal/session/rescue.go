@@ -87,11 +87,15 @@ func endReason(t *rouse.Turn) string {
 }
 
 // WakeModel is the model that a rescue would wake the session with, where named
-// is the one that is asked for, or none. The error says why it cannot be used.
+// is the one that is asked for, or none. The error says why it cannot be used,
+// or why the session cannot be woken at all: its directory is gone.
 func (l *Lanes) WakeModel(s *rouse.Session, named rouse.ModelRef) (rouse.ModelRef, error) {
 	_, model, err := l.resolve(s, &Prompt{Model: named})
 	if err == nil {
 		err = l.Models.CheckModel(model)
+	}
+	if err == nil {
+		_, err = CheckDirectory(s.Directory)
 	}
 	return model, rouse.Wrap("session: wake model", err)
 }
