@@ -1,13 +1,7 @@
 package api_test
 
 import (
-	"bufio"
-	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -32,22 +26,8 @@ func (s *server) prompt(session, model string) {
 // empty is a call whose answer has no body.
 func (s *server) empty(status int, method, path string, body object) {
 	s.t.Helper()
-	raw, err := json.Marshal(body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req, err := http.NewRequest(method, s.url+path, bytes.NewReader(raw))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.token)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if out, err := io.ReadAll(res.Body); err != nil || res.StatusCode != status || len(out) > 0 {
-		s.t.Fatalf("%s %s: %d %s %v", method, path, res.StatusCode, out, err)
+	if out := s.answer(status, s.token, method, path, body); len(out) > 0 {
+		s.t.Fatalf("%s %s: %s", method, path, out)
 	}
 }
 
@@ -55,35 +35,13 @@ func (s *server) empty(status int, method, path string, body object) {
 // line: type and verdict of each.
 func (s *server) events(session, until string) string {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, "GET", s.url+"/rouse/v1/sessions/"+session+"/events?after=0", nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.token)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer res.Body.Close()
 	var told []string
-	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok {
-			continue
-		}
-		var e struct{ Type, Verdict string }
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
-			s.t.Fatal(data, err)
-		}
-		told = append(told, strings.TrimSpace(e.Type+" "+e.Verdict))
-		if told[len(told)-1] == until {
-			return strings.Join(told, "\n")
-		}
-	}
-	s.t.Fatalf("%s did not come:\n%s", until, strings.Join(told, "\n"))
-	return ""
+	s.frames(session, func(e object) bool {
+		verdict, _ := e["verdict"].(string)
+		told = append(told, strings.TrimSpace(e["type"].(string)+" "+verdict))
+		return told[len(told)-1] == until
+	})
+	return strings.Join(told, "\n")
 }
 
 func (s *server) create() string {

@@ -77,9 +77,9 @@ func TestStatesAreTold(t *testing.T) {
 	paused := s.create()
 	s.prompt(paused, "hang")
 	s.frames(paused, isState("generating", 1))
-	s.done(200, "POST", "/session/"+paused+"/pause")
-	s.done(200, "POST", "/session/"+paused+"/abort")
-	s.done(200, "POST", "/session/"+paused+"/resume")
+	s.answer(200, s.token, "POST", "/session/"+paused+"/pause", nil)
+	s.answer(200, s.token, "POST", "/session/"+paused+"/abort", nil)
+	s.answer(200, s.token, "POST", "/session/"+paused+"/resume", nil)
 	if got := states(s.frames(paused, isState("idle", 2))); got != "idle generating generating+ paused+ idle" {
 		t.Errorf("paused while it ran: %s", got)
 	}
@@ -88,11 +88,10 @@ func TestStatesAreTold(t *testing.T) {
 	s.prompt(asked, "permission")
 	s.frames(asked, isState("waiting", 1))
 	var open []object
-	s.list("/permission?directory="+s.dir, &open)
-	if len(open) != 1 {
-		t.Fatal(open)
+	if err := json.Unmarshal(s.answer(200, s.token, "GET", "/permission?directory="+s.dir, nil), &open); err != nil || len(open) != 1 {
+		t.Fatal(open, err)
 	}
-	s.done(200, "POST", "/permission/"+open[0]["id"].(string)+"/reply", `{"reply":"once"}`)
+	s.answer(200, s.token, "POST", "/permission/"+open[0]["id"].(string)+"/reply", object{"reply": "once"})
 	told := s.frames(asked, isState("idle", 2))
 	if got := states(told); got != "idle generating waiting generating idle" {
 		t.Errorf("answered: %s", got)
@@ -147,41 +146,5 @@ func TestEventsCarryRows(t *testing.T) {
 	wall["held"] = nil // not known to the event
 	if !reflect.DeepEqual(data["rouse.wall.opened"], wall) {
 		t.Errorf("wall\n%v\n%v", data["rouse.wall.opened"], wall)
-	}
-}
-
-// done is a call whose answer is of no interest.
-func (s *server) done(status int, method, path string, body ...string) {
-	s.t.Helper()
-	req, err := http.NewRequest(method, s.url+path, strings.NewReader(strings.Join(body, "")))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.token)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	res.Body.Close()
-	if res.StatusCode != status {
-		s.t.Fatalf("%s %s: %d", method, path, res.StatusCode)
-	}
-}
-
-// list reads an answer that is an array.
-func (s *server) list(path string, into *[]object) {
-	s.t.Helper()
-	req, err := http.NewRequest("GET", s.url+path, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.token)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
-		s.t.Fatal(err)
 	}
 }
