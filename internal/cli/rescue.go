@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -147,12 +148,17 @@ func (c *rescueCmd) follow(a *app, cl *client.Client, r client.Rescue, raw json.
 		case <-tick.C:
 		case <-ctx.Done():
 			if a.ctx.Err() != nil {
+				a.notef("the rescue %s goes on", r.ID)
 				return r, raw, context.Cause(a.ctx)
 			}
 			return r, raw, &exit{exitTimeout, rouse.Errorf(rouse.Unavailable, "rescue", "the rescue %s is still under way after %s; it goes on", r.ID, c.Timeout)}
 		}
 		var err error
-		if r, raw, err = cl.RescueState(a.ctx, r.ID); err != nil {
+		id := r.ID
+		if r, raw, err = cl.RescueState(a.ctx, id); err != nil {
+			if errors.Is(err, client.ErrUnreachable) {
+				a.notef("the rescue %s is stored: it goes on when the server runs again", id)
+			}
 			return r, raw, err
 		}
 	}

@@ -62,7 +62,7 @@ func (m *Medic) Rescue(ctx context.Context, in Request) (*rouse.Rescue, error) {
 		row := *r
 		row.Status, row.Aborted, row.Last = rouse.RescueRunning, s.Running, s.Outcome
 		if v, ok := m.sessions.Vitals(s.ID); ok {
-			row.Silence = v.Silence(now, m.grace)
+			row.Silence = v.Silence(time.Now(), m.grace) // by the clock that nobody sets
 		}
 		row.Stages = stages(row.Stages, rouse.StageAuthorized, now, true, in.By)
 		row.Stages = stages(row.Stages, rouse.StageWritten, now, true, "")
