@@ -26,27 +26,49 @@ var hidden = []struct {
 		`|(\b(?:mailto|javascript|vbscript|blob):\S+|\bfile:/\S*|\bdata:[a-z0-9.+-]+/\S*)` +
 		`|(?:[a-z0-9._%+-]+@)?(?:[a-z0-9-]+\.)+(?:[a-z]{2,}|xn--[a-z0-9-]+)(?::\d+)?/\S*`), link},
 	{func(s string, t *traits) bool { return strings.Contains(s, "PRIVATE KEY") },
-		regexp.MustCompile(`-*BEGIN [A-Z0-9 ]*PRIVATE KEY.*?(?:END [A-Z0-9 ]*PRIVATE KEY-*|$)`), whole},
+		regexp.MustCompile(`-*BEGIN [A-Z0-9 ]*PRIVATE KEY.*?(?:END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-*|$)`), whole},
+	{func(s string, t *traits) bool { return strings.Contains(s, "PRIVATE KEY") }, regexp.MustCompile(`^.*END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-*`), whole}, // its begin was cut off
 	{func(s string, t *traits) bool { return t.at }, regexp.MustCompile(`[\p{Latin}0-9._%+-]+@[\p{Latin}0-9-]+(?:\.[\p{Latin}0-9-]+)+`), whole},
 	{func(s string, t *traits) bool { return t.says("authorization") },
-		regexp.MustCompile(`(?i)(?:\bauthorization["']?\s*[:=]\s*["']?)+(?:[a-z]+\s+["']?)?([^\s"']+)`), credentials},
-	{func(s string, t *traits) bool { return t.says("key provided:") }, regexp.MustCompile(`(?i)(\bapi[ _-]?key provided:)\s*(?:(?:bearer|basic)\s+)?\S+`), provided},
+		regexp.MustCompile(`(?i)(?:\bauthorization\\*["']?\s*[:=]\s*[\[({]*\\*["']?)+(?:[a-z]+\s+["']?)?([^\s"']+)`), credentials},
+	{func(s string, t *traits) bool { return t.says("key provided:") }, regexp.MustCompile(`(?i)((?:\bapi[ _-]?key provided:\s*)+)(?:(?:bearer|basic)\s+)?\S+`), provided},
 	{func(s string, t *traits) bool {
 		return (t.colon || t.equals) && t.says("key", "token", "secret", "passw", "cookie")
 	}, regexp.MustCompile(`(?i)((?:\b|_)(?:x-api-key|api[ _-]?key|(?:access|refresh|auth|id|session)[ _-]?token|client[ _-]?secret|secret|password|passwd|(?:set-)?cookie))` +
-		`["']?\s*([:=])\s*["']?(?:(?:bearer|basic)\s+)?([^\s"']*[^\s"';](?:; [^\s"';=]+=[^\s"';]*)*)`), labelled},
+		`\\*["']?\s*([:=])\s*\\*["']?(?:(?:bearer|basic)\s+)?([^\s"']*[^\s"';](?:; [^\s"';=]+=[^\s"';]*)*)`), labelled},
 	{func(s string, t *traits) bool { return t.digit && t.says("bearer", "basic") },
 		regexp.MustCompile(`(?i)\b(?:bearer|basic)\s+[^\s"',;]{8,}`), withDigit},
 	{func(s string, t *traits) bool { return t.run >= 8 && anyOf(s, keyStarts) },
 		regexp.MustCompile(`(?:\b|_)(?:sk-[\w*-]{8,}|[srp]k_(?:live|test)_\w{4,}|gh[a-z]_\w{8,}|github_pat_\w{8,}|glpat-[\w-]{8,}|xox[a-z]-[\w-]{8,}|` +
 			`AIza[\w-]{8,}|ya29\.[\w.-]{8,}|A(?:KIA|SIA)[A-Z0-9]{8,}|(?:gsk|hf|r8|npm)_\w{8,}|(?:xai|pplx|nvapi)-[\w-]{8,}|` +
-			`eyJ[\w-]{2,}\.[\w-]{2,}(?:\.[\w-]*)*)`), whole},
+			`eyJ[\w-]{2,}\.[\w-]{2,}(?:\.[\w-]*)*)`), torn},
 	{func(s string, t *traits) bool { return t.under || strings.Contains(s, "org-") || t.run >= 36 },
 		regexp.MustCompile(`\b(?:wrk|ses|run|msg|prt|per|usr|key|org|req|acct)_[\p{L}\p{N}_-]*|\borg-[A-Za-z0-9]{8,}|` +
 			`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`), whole},
+	{func(s string, t *traits) bool {
+		return (t.slash || t.back) && strings.IndexByte(s, ' ') >= 0 && t.says("users", "home")
+	}, // a name of two words
+		regexp.MustCompile(`(?i)((?:/(?:users|home)/|\b[a-z]:[\\/]+users[\\/]+)[^\s\\/"<>]+(?: [^\s\\/"<>]+){1,2}[\\/][^\s"<>]*)`), home},
 	{func(s string, t *traits) bool { return t.slash || t.back },
 		regexp.MustCompile(`(^|[^\w/])/[^\s/"<>]+/[^\s"<>]+|(^|\W)(?:~[\w.-]*/[^\s"<>]+|[A-Za-z]:\\[^\s"<>]*|\\\\[^\s\\"<>]+\\[^\s"<>]+)`), place},
 	{func(s string, t *traits) bool { return t.run >= 32 && t.digit }, regexp.MustCompile(`[A-Za-z0-9_+]{32,}`), mixed},
+	{func(s string, t *traits) bool { return t.equals && strings.ContainsAny(s, "?&") }, regexp.MustCompile(`[?&][\w.-]+=[^\s"'<>]+`), whole},
+	{func(s string, t *traits) bool { return t.equals && t.says("user", "logname") }, regexp.MustCompile(`\b(?:USER|USERNAME|LOGNAME)=[^\s"']+`), whole},
+	{func(s string, t *traits) bool { return t.run >= shortest && t.digit && t.says(names...) }, named, value},
+	{func(s string, t *traits) bool { return t.run >= shortest && t.digit && anyOf(s, begins) }, unnamed, begun},
+	{func(s string, t *traits) bool {
+		return t.colon && strings.IndexByte(s, '"') >= 0 && t.says("content", "text", "prompt", "input", "system", "arg", "instr")
+	}, quotedText, request},
+}
+
+// wrapped are what may hold one of them in another form.
+var wrapped = []struct {
+	may  func(s string, t *traits) bool
+	re   *regexp.Regexp
+	with func(s string, m []int) (string, int, bool)
+}{
+	{func(s string, t *traits) bool { return strings.IndexByte(s, '%') >= 0 }, escaped, unescaped},
+	{func(s string, t *traits) bool { return t.run >= 16 }, encoded, decoded},
 }
 
 // keyStarts are how vendors' keys begin.
@@ -58,6 +80,11 @@ func hide(s string) string {
 	t := traitsOf(s)
 	for i := range hidden {
 		if h := &hidden[i]; h.may(s, &t) {
+			s = rewrite(s, h.re, h.with)
+		}
+	}
+	for i := range wrapped {
+		if h := &wrapped[i]; h.may(s, &t) {
 			s = rewrite(s, h.re, h.with)
 		}
 	}
@@ -125,7 +152,7 @@ func credentials(s string, m []int) (string, int, bool) {
 }
 
 func provided(s string, m []int) (string, int, bool) {
-	return s[m[2]:m[3]] + " " + redacted, m[1], true
+	return strings.TrimRight(s[m[2]:m[3]], " ") + " " + redacted, m[1], true
 }
 
 // labelled hides what follows a label: after "=" anything, after ":", which is
@@ -140,6 +167,9 @@ func labelled(s string, m []int) (string, int, bool) {
 		if i := strings.IndexByte(s[m[6]:], quote); i > 0 {
 			end = m[6] + i
 		}
+		if s[m[6]-2] == '\\' { // of a text in a text
+			end = max(m[6]+len(strings.TrimRight(s[m[6]:end], `\`)), m[6]+1)
+		}
 	}
 	if s[m[4]] == ':' && !strings.ContainsAny(s[m[6]:end], "0123456789") {
 		return "", m[4], false
@@ -149,6 +179,11 @@ func labelled(s string, m []int) (string, int, bool) {
 
 func withDigit(s string, m []int) (string, int, bool) {
 	return redacted, m[1], strings.ContainsAny(s[m[0]:m[1]], "0123456789")
+}
+
+// home hides a path through a person's folder.
+func home(s string, m []int) (string, int, bool) {
+	return path, max(bare(s, m[0], m[1]), m[0]+1), true
 }
 
 // place hides a path behind the character in front of it.
