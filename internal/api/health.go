@@ -36,7 +36,7 @@ func (o *own) lookAt(ctx context.Context, s *rouse.Session, walls []rouse.Wall, 
 	}
 	l.Look = o.Watch.Look(now, s, l.last, walls)
 	if s.Running != "" && l.Vitals == nil {
-		if l.elsewhere, err = o.Store.Turn(ctx, s.Running); err != nil {
+		if l.elsewhere, err = o.Store.Turn(ctx, s.Running); err != nil && rouse.KindOf(err) != rouse.NotFound { // deleted since
 			return l, err
 		}
 	}

@@ -63,17 +63,20 @@ func (tx *Tx) NextTurn(s *rouse.Session) (*rouse.Turn, error) {
 	return nil, nil
 }
 
-// newestEnded is the last turn of a session whose row does not name it: it was
-// written before rows did.
-const newestEnded = `SELECT body FROM turns WHERE session = $1 AND state NOT IN ('queued', 'running', 'waiting') ORDER BY generation DESC LIMIT 1`
+// lastTurn asks for the turn that ended last in a session. A row that was
+// written before rows named it has its newest one.
+func lastTurn(s *rouse.Session) (query, id string) {
+	if s.Last != "" {
+		return `SELECT body FROM turns WHERE id = $1`, s.Last
+	}
+	return `SELECT body FROM turns WHERE session = $1 AND state NOT IN ('queued', 'running', 'waiting') ORDER BY generation DESC LIMIT 1`, s.ID
+}
 
 // LastTurn is the session's turn that ended last, or nil.
 func (tx *Tx) LastTurn(s *rouse.Session) (*rouse.Turn, error) {
-	if s.Last != "" {
-		return tx.Turn(s.Last)
-	}
+	query, id := lastTurn(s)
 	var t rouse.Turn
-	found, err := tx.one(&t, newestEnded, s.ID)
+	found, err := tx.one(&t, query, id)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -123,13 +126,12 @@ func (s *Store) Turn(ctx context.Context, id string) (*rouse.Turn, error) {
 	return &t, failure(op, err)
 }
 
-// LastTurn is the session's turn that ended last, or nil.
+// LastTurn is the session's turn that ended last, or nil: also when the session
+// was deleted since its row was read.
 func (s *Store) LastTurn(ctx context.Context, of *rouse.Session) (*rouse.Turn, error) {
-	if of.Last != "" {
-		return s.Turn(ctx, of.Last)
-	}
+	query, id := lastTurn(of)
 	var t rouse.Turn
-	found, err := s.one(ctx, &t, newestEnded, of.ID)
+	found, err := s.one(ctx, &t, query, id)
 	if err != nil || !found {
 		return nil, failure("store: last turn", err)
 	}
