@@ -248,4 +248,13 @@ func TestWhoNeedsAPerson(t *testing.T) {
 	if needed(keys) {
 		t.Error("dismissed")
 	}
+
+	again := s.create()
+	s.prompt(again, "auth")
+	s.wait(again, "settled")
+	s.prompt(again, "hang") // the key is mended, and the work goes on
+	s.frames(again, isState("generating", 2))
+	if needed(again) {
+		t.Error("a turn runs, and asks nobody")
+	}
 }

@@ -220,8 +220,9 @@ func (o *own) howItStands(ctx context.Context, id string, target *string, wanted
 }
 
 // needsPerson says that nothing goes on unless somebody does something: a
-// request is open, or an incident that only a person can mend: the keys or the
-// bill are at fault, or the rescues are used up.
+// request is open, or an incident that only a person can mend: the rescues are
+// used up, or, unless a turn tries it once more, the keys or the bill are at
+// fault.
 func (o *own) needsPerson(ctx context.Context, l *look) (bool, error) {
 	switch l.Verdict.Code {
 	case rouse.WaitingPermission, rouse.WaitingQuestion:
@@ -229,6 +230,6 @@ func (o *own) needsPerson(ctx context.Context, l *look) (bool, error) {
 	}
 	open, err := o.Store.Incidents(ctx, store.IncidentFilter{Session: l.session.ID, Status: rouse.IncidentOpen})
 	return slices.ContainsFunc(open, func(i rouse.Incident) bool {
-		return i.Kind == rouse.CodeAuth || i.Kind == rouse.CodeBilling || i.Kind == rouse.CodePerson
+		return i.Kind == rouse.CodePerson || l.session.Running == "" && (i.Kind == rouse.CodeAuth || i.Kind == rouse.CodeBilling)
 	}), err
 }
