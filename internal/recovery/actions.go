@@ -51,8 +51,9 @@ func Act(ctx context.Context, st *store.Store, prompts Prompts, incidentID, acti
 		out.SessionID = ""
 		var closed bool
 		if closed, err = closeIncident(ctx, st, i, rouse.IncidentResolved); err == nil && !closed {
-			i.Status = rouse.IncidentSuperseded // meanwhile; a newer one is not what was dismissed
-			err = notOffered(i, action)
+			if i, err = st.Incident(ctx, incidentID); err == nil { // closed meanwhile, by whatever
+				err = notOffered(i, action)
+			}
 		}
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package recovery_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -197,8 +198,23 @@ func TestDismissIsOfOneIncident(t *testing.T) {
 		if now := w.incident(s.ID); now.ID != second.ID || now.Status != rouse.IncidentOpen {
 			t.Errorf("%+v", now)
 		}
-		if _, err := w.act(second.ID, rouse.ActionDismiss, rouse.ModelRef{}); err != nil {
-			t.Fatal(err)
+		tries := make(chan error)
+		for range 5 {
+			go func() {
+				_, err := w.act(second.ID, rouse.ActionDismiss, rouse.ModelRef{})
+				tries <- err
+			}()
+		}
+		done := 0
+		for range 5 {
+			if err := <-tries; err == nil {
+				done++
+			} else if rouse.KindOf(err) != rouse.Conflict || !strings.Contains(rouse.SafeMessage(err), "the incident is "+rouse.IncidentResolved) {
+				t.Errorf("who came too late: %v", err)
+			}
+		}
+		if done != 1 {
+			t.Errorf("dismissed by %d", done)
 		}
 		if _, err := w.act(second.ID, rouse.ActionDismiss, rouse.ModelRef{}); rouse.KindOf(err) != rouse.Conflict {
 			t.Errorf("dismissed twice: %v", err)
