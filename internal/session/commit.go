@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"time"
 
 	"rouse"
 	"rouse/internal/crash"
@@ -145,3 +146,39 @@ func (ln *lane) textFlushed(m flushed) {
 		ln.storeFailed(m.err)
 	}
 }
+
+// storeFailed notes a refused write: nothing is dispatched until one works.
+func (ln *lane) storeFailed(err error) {
+	if err == nil || ln.l.ctx.Err() != nil {
+		return
+	}
+	ln.l.Log.Error("session.store_down", "session", ln.id, "err", err)
+	ln.down = true
+	ln.sink.mark(func(v *rouse.Vitals) { v.StoreDown = true })
+	ln.retryAt.Reset(storeRetry)
+}
+
+// retryStore writes again what could not be written.
+func (ln *lane) retryStore() {
+	ln.down = false
+	ln.sink.mark(func(v *rouse.Vitals) { v.StoreDown = false })
+	if ln.turn != nil {
+		ln.commit()
+		ln.settleClaim()
+	}
+}
+
+// write commits on a context of the lane's own: a turn that ends with the
+// server must still be written.
+func (ln *lane) write(d store.Durability, fn func(*store.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), writeWait)
+	defer cancel()
+	return ln.l.Store.Write(ctx, d, fn)
+}
+
+// Durations of what a lane writes.
+const (
+	flushEvery = time.Second            // running text goes to the store this often
+	storeRetry = 500 * time.Millisecond // after a refused write
+	writeWait  = 15 * time.Second       // for one commit
+)
