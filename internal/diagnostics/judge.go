@@ -115,7 +115,7 @@ func (p *Prompt) Judge(r Record, c Context) Finding {
 		f.ResetAt = f.OccurredAt.Add(d)
 	}
 	if !r.process {
-		f.Provider, f.Model = known(r.provider), known(r.model)
+		f.Provider, f.Model = Name(r.provider), Name(r.model)
 	}
 	switch {
 	case r.process:
@@ -191,8 +191,9 @@ func (r *Record) remediation() string {
 	return ""
 }
 
-// known is the id of a provider or model, if it is one and no secret.
-func known(id string) string {
+// Name is the id of a provider, a model or a version, if it is one and no
+// secret; else "".
+func Name(id string) string {
 	if !name(id, 128) || Sanitize(id) != id || shown(id) != id {
 		return ""
 	}

@@ -30,7 +30,7 @@ func (r Record) Neutral(called func(session string) string) (line string, ok boo
 			b.WriteString(" " + key + "=" + value)
 		}
 	}
-	id := func(key, value string) { put(key, known(value)) }
+	id := func(key, value string) { put(key, Name(value)) }
 	if r.old {
 		b.WriteString("ERROR " + r.at.UTC().Format("2006-01-02T15:04:05") + " +0ms service=llm")
 	} else {

@@ -24,7 +24,7 @@ const (
 func (c *Conversation) failureOf(t *turn, v judge.Verdict) *rouse.Failure {
 	f := c.e.failureOf(t, v)
 	if f != nil && f.Model == "" && c.model != DefaultModel {
-		f.Model = c.model
+		f.Model = modelName(c.model)
 	}
 	return f
 }
@@ -49,7 +49,7 @@ func (e *Engine) failureOf(t *turn, v judge.Verdict) *rouse.Failure {
 	default:
 		f = e.textFailure(v.Text, v.DecidedAt)
 		if f.Message == "" {
-			f.Message = e.agent.Title + " ended the turn without success (" + orElse(v.StopReason, string(v.Evidence)) + ")"
+			f.Message = e.agent.Title + " ended the turn without success (" + orElse(toldStop(v.StopReason), string(v.Evidence)) + ")"
 		}
 	}
 	f.Class = v.Class
@@ -64,6 +64,16 @@ func (e *Engine) failureOf(t *turn, v judge.Verdict) *rouse.Failure {
 	}
 	f.Retryable = f.Class == rouse.ClassRate || f.Class == rouse.ClassCapacity || f.Class == rouse.ClassNetwork
 	return f
+}
+
+// toldStop is a stop reason, if it is one of the protocol's: another is the
+// agent's own text.
+func toldStop(reason string) string {
+	switch reason {
+	case "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled":
+		return reason
+	}
+	return ""
 }
 
 // enriches reports that a short error answer may be followed by a record that

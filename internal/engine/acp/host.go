@@ -30,6 +30,7 @@ type host struct {
 	gone  chan struct{}            // closed when it ended and all that it wrote was read
 	mute  bool                     // it closed its output and lived on; as Exit, once it is gone
 	tail  []string                 // its last words on stderr, for a launch that fails
+	key   diagnostics.KeyBlock     // whether a private key is what it writes there
 }
 
 // serve reads both streams to their end and then tells everybody that the
@@ -125,6 +126,12 @@ func (h *host) listen(r io.Reader) {
 const tailLines = 5
 
 func (h *host) remember(line []byte) {
+	if h.key.Holds(line) {
+		line = []byte("[redacted]")
+		if n := len(h.tail); n > 0 && h.tail[n-1] == string(line) {
+			return
+		}
+	}
 	if len(line) == 0 || len(line) > 4<<10 || h.tail == nil && len(h.convs) > 0 {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"rouse"
+	"rouse/internal/diagnostics"
 	"rouse/internal/engine"
 	"rouse/internal/engine/acp/wire"
 )
@@ -18,6 +19,15 @@ func modelOption(s wire.Session) (wire.ConfigOption, bool) {
 		}
 	}
 	return wire.ConfigOption{}, false
+}
+
+// modelName is a model's id as a message may show it; "" for one that holds what
+// must not be shown.
+func modelName(id string) string {
+	if len(id) > 200 || diagnostics.Sanitize(id) != id {
+		return ""
+	}
+	return id
 }
 
 // currentModel is the model that the session says it has; "" when it does not.
@@ -131,7 +141,7 @@ func (e *Engine) modelRefused(want string, offered []string, re *wire.Error) err
 			if i > 0 {
 				msg += ","
 			}
-			msg += " " + id
+			msg += " " + orElse(modelName(id), "…")
 		}
 	} else if f := e.rpcFailure(re, e.opt.Now()); f.Message != "" {
 		msg += ": " + f.Message

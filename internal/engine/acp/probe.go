@@ -34,7 +34,7 @@ func (e *Engine) Report(ctx context.Context) (rouse.ProgramReport, error) {
 		return r, ctx.Err()
 	}
 	defer h.close()
-	r.Starts, r.Version, r.Reported = true, h.hello.Agent.Version, h.hello.Agent.Name
+	r.Starts, r.Version, r.Reported = true, diagnostics.Sanitize(h.hello.Agent.Version), diagnostics.Sanitize(h.hello.Agent.Name)
 	if h.diagnostics && e.agent.Type == diagnostics.Agent {
 		r.Diagnostics = "supported"
 	}

@@ -2,7 +2,6 @@ package acp
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 
 	"rouse"
@@ -67,19 +66,9 @@ func chunkText(u *wire.Update) string {
 	}
 	text := u.Content.Text
 	if notice, failed := judge.Adapters(text); notice || failed {
-		return plain(text) // an adapter passes on what a provider or a library said
+		return diagnostics.Lines(text) // an adapter passes on what a provider or a library said
 	}
 	return text
-}
-
-// plain is text that nobody wrote for a person, line by line without what must
-// not be shown.
-func plain(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = diagnostics.Sanitize(line)
-	}
-	return strings.Join(lines, "\n")
 }
 
 func planOf(entries []wire.PlanEntry) engine.Plan {
