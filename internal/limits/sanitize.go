@@ -23,6 +23,7 @@ var hidden = []struct {
 	{hasURL, regexp.MustCompile(`(?i)\b(https?://)[^\s/@]*@`), "${1}"},
 	{hasURL, regexp.MustCompile(`(?i)\b(https?://[^\s?#"'<>]+)[?#][^\s"'<>]*`), "${1}"},
 	{func(_ string, t traits) bool { return t.run >= 8 && t.named }, regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}`), "${1} [hidden]"},
+	{func(_ string, t traits) bool { return t.assigns && t.named }, regexp.MustCompile(`(?i)\b(authorization)(["']?\s*[:=]\s*["']?)(?:bearer|basic|token|digest|apikey|negotiate)\s+[^\s"',;}]{4,}`), "${1}${2}[hidden]"},
 	{func(_ string, t traits) bool { return t.assigns && t.named }, regexp.MustCompile(`(?i)\b(api[-_ ]?key|x-api-key|authorization|token|secret|password|access[-_ ]?key)(["']?\s*[:=]\s*["']?)[^\s"',;}]{4,}`), "${1}${2}[hidden]"},
 	{func(_ string, t traits) bool { return t.run >= 14 }, regexp.MustCompile(`\b(?:sk|pk|rk|ak|xai|gsk|ghp|gho|ghs|ghu|github_pat|glpat|hf|r8|nvapi|AIza|AKIA|xox[abpr]|ya29|eyJ)[-_.]?[A-Za-z0-9_*.-]{12,}`), "[hidden]"},
 	{func(s string, _ traits) bool { return strings.IndexByte(s, '@') >= 0 }, regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+`), "[email]"},
