@@ -123,8 +123,9 @@ type SessionGone struct {
 	Session Session `json:"session"`
 }
 
-// CancelFact is the data of cancel.stage: one rung of the ladder.
+// CancelFact is the data of cancel.stage: one rung of the ladder, also of the
+// one behind an end that the engine did not give.
 type CancelFact struct {
-	Stage  string `json:"stage"` // requested, forced, given_up
-	Detail string `json:"detail,omitempty"`
+	Stage  string `json:"stage"`            // requested, forced, killed, given_up
+	Detail string `json:"detail,omitempty"` // requested: by what; killed: the signal
 }

@@ -7,12 +7,14 @@ import (
 	"rouse"
 	"rouse/internal/crash"
 	"rouse/internal/engine"
+	"rouse/internal/store"
 )
 
 // The rungs of the cancel ladder, each an event before it is a deed.
 const (
 	rungRequested = "requested" // stored; open requests are answered, the engine is asked
 	rungForced    = "forced"    // the engine is stopped
+	rungKilled    = "killed"    // its process was ended, by the signal that is named
 	rungGivenUp   = "given_up"  // the turn is settled without the engine
 )
 
@@ -62,11 +64,46 @@ func (ln *lane) step(a *active, stage, detail string) {
 	}
 }
 
+// tellDraining tells of a rung of a turn that is settled already: what is done
+// until its engine is free.
+func (ln *lane) tellDraining(d *active, stage, detail string) {
+	err := ln.write(store.Lazy, func(tx *store.Tx) error {
+		if _, err := tx.Turn(d.turn.ID); err != nil {
+			return err
+		}
+		return emitRung(tx, d, stage, detail)
+	})
+	if err != nil && rouse.KindOf(err) != rouse.NotFound {
+		ln.l.Log.Warn("session.rung", "session", ln.id, "err", err)
+	}
+}
+
+func emitRung(tx *store.Tx, a *active, stage, detail string) error {
+	return tx.Emit(rouse.Event{Type: rouse.CancelStage, SessionID: a.turn.SessionID, Directory: a.session.Directory, TurnID: a.turn.ID,
+		Generation: a.turn.Generation}, rouse.CancelFact{Stage: stage, Detail: detail})
+}
+
+// exited tells that the ladder ended the engine's process.
+func (ln *lane) exited(x engine.Exit, generation uint64) {
+	a, d := ln.turn, ln.draining
+	switch {
+	case !x.Killed:
+	case a != nil && a.turn.Generation == generation && a.cancel.stage != "":
+		a.emit(rouse.CancelStage, rouse.CancelFact{Stage: rungKilled, Detail: x.Reason})
+	case d != nil && d.turn.Generation == generation:
+		ln.tellDraining(d, rungKilled, x.Reason)
+	}
+}
+
 // climb takes the next rung: the engine did not end by itself.
 func (ln *lane) climb() {
 	a := ln.turn
 	if a == nil {
 		if d := ln.draining; d != nil {
+			if d.cancel.stage == rungRequested {
+				d.cancel.stage = rungForced
+				ln.tellDraining(d, rungForced, "")
+			}
 			ln.ask(d, engine.Conversation.Stop)
 			d.end(errNotWanted)
 		}

@@ -22,6 +22,9 @@ func (ln *lane) fold(updates []engine.Update) {
 			ln.suggestTitle(t.Title)
 			continue
 		}
+		if x, ok := u.Body.(engine.Exit); ok {
+			ln.exited(x, u.Generation)
+		}
 		a := ln.turn
 		if a == nil || u.Generation != a.turn.Generation {
 			continue // late: it is about a turn that is over

@@ -107,6 +107,7 @@ func (ln *lane) settle(e end) {
 		a.turn.Usage = e.usage
 	}
 	crash.At(crash.SettleBefore)
+	ladder := !a.returned && a.cancel.stage == "" && e.state != rouse.TurnInterrupted // the engine's prompt is open
 	var news wallNews
 	err := ln.write(store.Promise, func(tx *store.Tx) error {
 		s, err := tx.Fence(ln.id, a.turn.ID, ln.l.Boot)
@@ -118,7 +119,9 @@ func (ln *lane) settle(e end) {
 		}
 		t := a.turn
 		t.Draining = !a.returned
-		news, err = ln.l.finishTurn(tx, s, &t, e, a.rest())
+		if news, err = ln.l.finishTurn(tx, s, &t, e, a.rest()); err == nil && ladder {
+			err = emitRung(tx, a, rungRequested, "the turn has ended, its prompt is open")
+		}
 		return err
 	})
 	switch {
@@ -136,6 +139,9 @@ func (ln *lane) settle(e end) {
 		"class", classOf(e.failure), "evidence", e.evidence)
 	ln.release(a)
 	ln.l.tell(news)
+	if ladder {
+		a.cancel.stage = rungRequested
+	}
 	if ln.draining == a {
 		a.unwanted.Store(true)
 		ln.ask(a, engine.Conversation.Cancel)

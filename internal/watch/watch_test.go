@@ -198,6 +198,7 @@ g1 quiet
 g1 never_started
 g1 settled failed
 g1 settled:failed
+g1 cancel requested
 g2 settled completed
 g2 settled:completed
 `)
