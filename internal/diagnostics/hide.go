@@ -77,6 +77,27 @@ var keyStarts = []string{"sk-", "k_live_", "k_test_", "gh", "github_pat_", "glpa
 
 // hide takes out of one line what must not be shown.
 func hide(s string) string {
+	plain := asRead(s)
+	if plain == s {
+		return hideAsIs(s)
+	}
+	out := hideAsIs(s) // what looks like an escape may be of a path
+	if read := hideAsIs(plain); visible(read) < visible(asRead(out)) {
+		return read
+	}
+	plain = asRead(out)
+	if less := hideAsIs(plain); less != plain {
+		return less
+	}
+	return out
+}
+
+// visible is how much of a text is left.
+func visible(s string) int {
+	return len(s) - strings.Count(s, redacted)*len(redacted) - strings.Count(s, path)*len(path)
+}
+
+func hideAsIs(s string) string {
 	t := traitsOf(s)
 	for i := range hidden {
 		if h := &hidden[i]; h.may(s, &t) {
@@ -155,12 +176,17 @@ func provided(s string, m []int) (string, int, bool) {
 	return strings.TrimRight(s[m[2]:m[3]], " ") + " " + redacted, m[1], true
 }
 
+var onlyLabel = regexp.MustCompile(`(?i)^[a-z-]*(?:key|token|secret|password|passwd|cookie)["']?[:=]["']?$`)
+
 // labelled hides what follows a label: after "=" anything, after ":", which is
 // also prose, a value with a digit. Only a cookie has more than one part.
 func labelled(s string, m []int) (string, int, bool) {
 	label, value := s[m[2]:m[3]], s[m[6]:m[7]]
 	if i := strings.IndexByte(value, ' '); i >= 0 && !strings.EqualFold(label[len(label)-len("cookie"):], "cookie") {
 		value = value[:i]
+	}
+	if onlyLabel.MatchString(value) {
+		return "", m[6], false // the next one has the value
 	}
 	end := max(bare(s, m[6], m[6]+len(value)), m[6]+1)
 	if quote := s[m[6]-1]; quote == '"' || quote == '\'' { // and may hold spaces

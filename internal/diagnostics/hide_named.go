@@ -41,13 +41,17 @@ func begun(s string, m []int) (string, int, bool) {
 	return redacted, end, random(s[m[2]:end])
 }
 
+// broken is where a key may go on: behind the end of a line, or a colour or
+// something invisible as JSON writes them.
+var broken = regexp.MustCompile(`^(?: |(?:\\+(?:u[0-9A-Fa-f]{4}(?:\[[0-9;]*m)?|[nrt]))+ *)`)
+
 // torn hides a key, and what was the rest of it before a line was broken.
 func torn(s string, m []int) (string, int, bool) {
-	rest := s[m[1]:]
-	if len(rest) > 1 && rest[0] == ' ' {
-		word, _, _ := strings.Cut(rest[1:], " ")
-		if word = word[:bare(word, 0, len(word))]; random(word) {
-			return redacted, m[1] + 1 + len(word), true
+	if gap := broken.FindStringIndex(s[m[1]:]); gap != nil {
+		start := m[1] + gap[1]
+		end := start + strings.IndexAny(s[start:]+" ", ` "'<>\\`)
+		if end = bare(s, start, end); random(s[start:end]) {
+			return redacted, end, true
 		}
 	}
 	return redacted, m[1], true

@@ -47,6 +47,29 @@ func TestWrappedSecrets(t *testing.T) {
 	}
 }
 
+// In a string of JSON a control stands as letters.
+func TestSecretsBehindEscapes(t *testing.T) {
+	for _, canary := range canaries {
+		for _, around := range []string{`{"message":"failed:\n@"}`, `{"message":"\u001b[31m@\u001b[0m"}`, `"a \\n@"`, `\t@\r\n`, `\u0007@`} {
+			quoted := strings.NewReplacer("\n", `\n`, "\"", `\"`).Replace(canary)
+			if got := Sanitize(strings.Replace(around, "@", quoted, 1)); leaks(got) && canary[0] != '\\' {
+				t.Errorf("%q in %q: %q", canary, around, got)
+			}
+		}
+	}
+	for _, text := range []string{`key sk-ant-api03-abcdefgh\njaneroejaneroe12 end`, `sk-abcdefgh\u001b[1mjaneroejaneroe12`, `sk-abcdefgh\u200bjaneroejaneroe12`, `api_key:\n  janeroejaneroe12`,
+		"Cookie= cookie: a=janeroe1; b=janeroe", "password= x-api-key: janeroe1", "API key provided: API key provided: janeroe"} {
+		if got := Sanitize(text); leaks(got) {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+	for _, text := range []string{`a\nb`, `{"a":"line one\nline two"}`, `\u00e9t\u00e9`} {
+		if got := Sanitize(text); got != text {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
 // What only has a word of a secret's is a message.
 func TestWhatIsNoSecretStays(t *testing.T) {
 	for _, text := range []string{"max_tokens=200000 is above 64000", "The model claude-sonnet-4-5-20250929 needs an API key", "API key not valid", "invalid token at line 12",

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -15,6 +16,28 @@ var (
 	unpadded = base64.RawStdEncoding
 	urlSafe  = strings.NewReplacer("-", "+", "_", "/")
 )
+
+// jsonEscape is a control, a space or any character in a string of JSON that an
+// error quotes. It would be taken for the first letters of what follows it.
+var jsonEscape = regexp.MustCompile(`\\+(?:u[0-9A-Fa-f]{4}|[nrtbf])`)
+
+// asRead is a line with these as the characters that they stand for.
+func asRead(s string) string {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	return flat(jsonEscape.ReplaceAllStringFunc(s, func(e string) string {
+		code := strings.TrimLeft(e, `\`)
+		if code[0] != 'u' {
+			return " "
+		}
+		n, err := strconv.ParseUint(code[1:], 16, 16)
+		if err != nil {
+			return " "
+		}
+		return string(rune(n))
+	}))
+}
 
 // deepest is how often something may be wrapped.
 const deepest = 3

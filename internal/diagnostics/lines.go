@@ -16,7 +16,7 @@ func Lines(text string) string {
 	for i, line := range lines {
 		lines[i] = Sanitize(line)
 	}
-	if whole := settle(flat(text)); bones(whole) != bones(settle(strings.Join(lines, " "))) {
+	if whole := settle(flat(text)); bones(whole) != bones(strings.Join(lines, " ")) {
 		return cut(whole)
 	}
 	return strings.Join(lines, "\n")

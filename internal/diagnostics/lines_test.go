@@ -18,8 +18,10 @@ func TestLines(t *testing.T) {
 			}
 		}
 	}
-	if got := Lines("api_key:\n  janeroe1\nend"); leaks(got) {
-		t.Errorf("%q", got)
+	for _, text := range []string{"api_key:\n  janeroe1\nend", "api_key:\n  janeroejaneroe12\nend"} {
+		if got := Lines(text); leaks(got) {
+			t.Errorf("%q", got)
+		}
 	}
 	body := strings.Repeat("jane/roe+janeroe/\n", 20)
 	if got := Lines("Error: 500\n-----BEGIN OPENSSH PRIVATE KEY-----\n" + body + "-----END OPENSSH PRIVATE KEY-----\nend"); got != "Error: 500 [redacted] end" {
