@@ -142,6 +142,7 @@ func TestSanitize(t *testing.T) {
 		"open /home/ann/x and /Users/bob/y":             "open ~/x and ~/y",
 		"Authorization: Bearer abcdefghijkl":            "Authorization: [hidden] [hidden]",
 		"authorization: token abcdefghijkl1 end":        "authorization: [hidden] end",
+		"/Users/Ann Bee/x and C:\\Users\\Ann Bee\\y":    "~/x and ~\\y",
 		"https://user:pw@example.org/a":                 "https://example.org/a",
 		"\x1b[31mred\x1b[0m\x07 and \u202ehidden order": "red and hidden order",
 		"in organization org-AbCdEf123456 on":           "in organization [id] on",

@@ -27,6 +27,8 @@ var hidden = []struct {
 	{func(_ string, t traits) bool { return t.assigns && t.named }, regexp.MustCompile(`(?i)\b(api[-_ ]?key|x-api-key|authorization|token|secret|password|access[-_ ]?key)(["']?\s*[:=]\s*["']?)[^\s"',;}]{4,}`), "${1}${2}[hidden]"},
 	{func(_ string, t traits) bool { return t.run >= 14 }, regexp.MustCompile(`\b(?:sk|pk|rk|ak|xai|gsk|ghp|gho|ghs|ghu|github_pat|glpat|hf|r8|nvapi|AIza|AKIA|xox[abpr]|ya29|eyJ)[-_.]?[A-Za-z0-9_*.-]{12,}`), "[hidden]"},
 	{func(s string, _ traits) bool { return strings.IndexByte(s, '@') >= 0 }, regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+`), "[email]"},
+	{func(s string, _ traits) bool { return strings.Contains(s, "/home/") || strings.Contains(s, "/Users/") }, regexp.MustCompile(`(?:/home|/Users)/[^\s/:"',;)]+(?: [^\s/:"',;)]+){1,2}/`), "~/"},
+	{func(s string, _ traits) bool { return strings.Contains(s, `:\`) }, regexp.MustCompile(`(?i)\b[a-z]:\\Users\\[^\s\\:"',;)]+(?: [^\s\\:"',;)]+){1,2}\\`), `~\`},
 	{func(s string, _ traits) bool { return strings.IndexByte(s, '/') >= 0 }, regexp.MustCompile(`(?:/home|/Users)/[^\s/:"',;)]+|/root\b`), "~"},
 	{func(s string, _ traits) bool { return strings.Contains(s, `:\`) }, regexp.MustCompile(`(?i)\b[a-z]:\\Users\\[^\s\\:"',;)]+`), "~"},
 	{func(_ string, t traits) bool { return t.run >= 9 && t.joined }, regexp.MustCompile(`\b(?:org|proj|project|user|acct|account|team|wrk|workspace|req|request|ses|msg|prt)[-_][A-Za-z0-9]{6,}\b`), "[id]"},
