@@ -84,6 +84,13 @@ func (c *tailCmd) history(a *app, cl *client.Client, v *view) error {
 }
 
 func (c *tailCmd) follow(a *app, cl *client.Client, v *view, directory string, session *client.Session) error {
+	look := func() error {
+		err := c.history(a, cl, v)
+		if err == nil && c.UntilIdle {
+			session, err = cl.Session(a.ctx, c.Session)
+		}
+		return err
+	}
 	var opening error
 	opened := false
 	err := cl.Follow(a.ctx, client.Stream{
@@ -93,9 +100,7 @@ func (c *tailCmd) follow(a *app, cl *client.Client, v *view, directory string, s
 				return
 			}
 			opened = true
-			if opening = c.history(a, cl, v); opening == nil && c.UntilIdle {
-				session, opening = cl.Session(a.ctx, c.Session)
-			}
+			opening = look()
 		},
 		Lost: func(error) { a.notef("! the connection to the server is lost; trying again") },
 	}, func(e client.Event) error {
@@ -105,7 +110,9 @@ func (c *tailCmd) follow(a *app, cl *client.Client, v *view, directory string, s
 		if e.Type == client.Resync {
 			a.notef("! the server does not know any more what came since then: what is missing here is in rouse messages")
 			if session != nil {
-				return c.history(a, cl, v)
+				if err := look(); err != nil {
+					return err
+				}
 			}
 		}
 		if err := v.event(e); err != nil {
