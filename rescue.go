@@ -71,6 +71,13 @@ func (r *Rescue) Stage() string {
 	return ""
 }
 
+// The bounds of what a caller may add to a rescue's facts: they go into a prompt.
+const (
+	MaxFacts     = 50
+	MaxFact      = 4_000  // bytes
+	MaxFactsText = 64_000 // bytes of all together
+)
+
 // Facts is what is true now, gathered by the server and not remembered by a
 // model.
 type Facts struct {

@@ -24,7 +24,7 @@ type RescueInput struct {
 	ID   string `path:"id"`
 	Body struct {
 		Model        string   `json:"model,omitempty" doc:"provider/model to wake with; the session's own when missing"`
-		Facts        []string `json:"facts,omitempty" maxItems:"50" doc:"What the caller knows to be true, 4,000 bytes each; the server adds its own"`
+		Facts        []string `json:"facts,omitempty" maxItems:"50" doc:"What the caller knows to be true, 4,000 bytes each and 64,000 in all; the server adds its own"`
 		Reassignment string   `json:"reassignment,omitempty" maxLength:"8000" doc:"The one thing to do next; missing: go on with the task"`
 		Reason       string   `json:"reason,omitempty" maxLength:"500"`
 		Force        bool     `json:"force,omitempty" doc:"Also when the running turn makes progress or waits, when a client waits for its answer, or a wall stands before the model"`
@@ -125,22 +125,16 @@ func (o *own) wakes(ctx context.Context, in *RescueInput, req *recovery.Request)
 	return refusedByWall(w, now, "nothing was ended. Wake it with another model, or force it.")
 }
 
-// The bounds of what a caller may add to the facts, in bytes.
-const (
-	maxFact  = 4_000
-	maxFacts = 64_000
-)
-
 // Resolve bounds the facts: they go into a prompt.
 func (in *RescueInput) Resolve(huma.Context) []error {
 	total := 0
 	for i, f := range in.Body.Facts {
-		if total += len(f); len(f) > maxFact {
-			return []error{&huma.ErrorDetail{Location: fmt.Sprintf("body.facts[%d]", i), Message: fmt.Sprintf("expected at most %d bytes", maxFact)}}
+		if total += len(f); len(f) > rouse.MaxFact {
+			return []error{&huma.ErrorDetail{Location: fmt.Sprintf("body.facts[%d]", i), Message: fmt.Sprintf("expected at most %d bytes", rouse.MaxFact)}}
 		}
 	}
-	if total > maxFacts {
-		return []error{&huma.ErrorDetail{Location: "body.facts", Message: fmt.Sprintf("expected at most %d bytes in all", maxFacts)}}
+	if total > rouse.MaxFactsText {
+		return []error{&huma.ErrorDetail{Location: "body.facts", Message: fmt.Sprintf("expected at most %d bytes in all", rouse.MaxFactsText)}}
 	}
 	return nil
 }

@@ -75,12 +75,6 @@ func (c *rescueCmd) Run(a *app) error {
 	return rouse.Wrap("cli: print", err)
 }
 
-// The bounds of what is added to the facts: the server's own.
-const (
-	mostFacts = 50
-	longFact  = 4_000
-)
-
 // facts reads the file: a fact is a line, an empty one is none.
 func (c *rescueCmd) facts(a *app) ([]string, error) {
 	if c.Facts == "" {
@@ -98,15 +92,16 @@ func (c *rescueCmd) facts(a *app) ([]string, error) {
 		}
 		in = f
 	}
-	raw, err := io.ReadAll(io.LimitReader(in, mostFacts*longFact+1))
+	const most = rouse.MaxFacts * rouse.MaxFact
+	raw, err := io.ReadAll(io.LimitReader(in, most+1))
 	switch {
 	case err != nil:
 		return nil, usage("--facts %s: it cannot be read", c.Facts)
-	case len(raw) > mostFacts*longFact:
-		return nil, usage("--facts %s: it is larger than %d kB: give what the session has to know, not all there is", c.Facts, mostFacts*longFact/1000)
+	case len(raw) > most:
+		return nil, c.tooLarge(most)
 	}
 	var out []string
-	n := 0
+	n, total := 0, 0
 	for line := range strings.Lines(strings.TrimPrefix(string(raw), "\ufeff")) {
 		n++
 		switch line = strings.TrimSpace(line); {
@@ -114,15 +109,23 @@ func (c *rescueCmd) facts(a *app) ([]string, error) {
 			continue
 		case !utf8.ValidString(line) || strings.ContainsRune(line, 0):
 			return nil, usage("--facts %s: line %d is not UTF-8 text", c.Facts, n)
-		case len(line) > longFact:
-			return nil, usage("--facts %s: line %d is longer than %d bytes; a fact is a line", c.Facts, n, longFact)
+		case len(line) > rouse.MaxFact:
+			return nil, usage("--facts %s: line %d is longer than %d bytes; a fact is a line", c.Facts, n, rouse.MaxFact)
 		}
 		out = append(out, line)
+		total += len(line)
 	}
-	if len(out) > mostFacts {
-		return nil, usage("--facts %s: it has %d facts; at most %d are told", c.Facts, len(out), mostFacts)
+	switch {
+	case len(out) > rouse.MaxFacts:
+		return nil, usage("--facts %s: it has %d facts; at most %d are told", c.Facts, len(out), rouse.MaxFacts)
+	case total > rouse.MaxFactsText:
+		return nil, c.tooLarge(rouse.MaxFactsText)
 	}
 	return out, nil
+}
+
+func (c *rescueCmd) tooLarge(most int) error {
+	return usage("--facts %s: it is larger than %d kB: give what the session has to know, not all there is", c.Facts, most/1000)
 }
 
 // follow tells each stage as it comes, until the end.
