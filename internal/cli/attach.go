@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"syscall"
 	"time"
 
 	"rouse/internal/client"
@@ -35,14 +36,19 @@ func (a *app) clientOrEmbedded(attach string) (cl *client.Client, stop func(), e
 	if err != nil {
 		return nil, nil, err
 	}
+	forget, heard := a.leaving.add(server.ready.Sweep), on(syscall.SIGPIPE, interrupt)
 	cl, err = client.New(server.ready.URL, server.ready.Token)
 	if err != nil {
 		_ = server.close() // the first error is the one to tell
+		heard()
+		forget()
 		return nil, nil, err
 	}
 	return cl, func() {
 		a.outlast(cl)
 		cl.Close()
+		defer heard()
+		defer forget()
 		if err := server.close(); err != nil {
 			a.notef("! the server of this run did not end well: %s", say(err))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"syscall"
 
 	"rouse"
 	"rouse/internal/daemon"
@@ -60,11 +61,13 @@ func (c *serveCmd) Run(a *app) error {
 			return usage("--port %d: use 0 to 65535", opts.Port)
 		}
 	}
-	stop := func() {}
-	defer func() { stop() }()
+	defer on(syscall.SIGPIPE, func() {})() // sessions go on when nobody reads the log
+	stop, forget := func() {}, func() {}
+	defer func() { stop(); forget() }()
 	opts.Ready = func(r daemon.Ready) {
+		forget = a.leaving.add(r.Sweep)
 		// The server logs what came of it, also that a bad file kept the old one.
-		stop = hangups(func() { _ = r.Reload() })
+		stop = on(syscall.SIGHUP, func() { _ = r.Reload() })
 		for _, w := range r.Warnings {
 			a.notef("! %s", w)
 		}

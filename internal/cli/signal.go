@@ -132,10 +132,11 @@ func interruptible(parent context.Context, last *leaving) (ctx context.Context, 
 	}
 }
 
-// hangups calls do for each SIGHUP until stop, which waits.
-func hangups(do func()) (stop func()) {
+// on calls do for each of a signal until stop, which waits. SIGPIPE ends the
+// program otherwise, at the next line for a reader that is gone.
+func on(sig os.Signal, do func()) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(signals, syscall.SIGHUP)
+	signal.Notify(signals, sig)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -153,3 +154,6 @@ func hangups(do func()) (stop func()) {
 		wg.Wait()
 	}
 }
+
+// interrupt is Ctrl-C.
+func interrupt() { _ = syscall.Kill(os.Getpid(), syscall.SIGINT) }

@@ -67,6 +67,9 @@ type Ready struct {
 	Warnings []string
 	// Reload reads the configuration again; on an error the old one stays.
 	Reload func() error `json:"-"`
+	// Sweep ends what was started for sessions, within two seconds: for who
+	// ends the program without an orderly stop.
+	Sweep func() `json:"-"`
 }
 
 // The time that each phase has to stop.
@@ -236,7 +239,8 @@ func (s *server) serve(ctx context.Context) error {
 	s.log.Info("daemon.ready", "url", s.url, "pid", os.Getpid())
 	if s.opt.Ready != nil {
 		s.opt.Ready(Ready{URL: s.url, PID: os.Getpid(), Data: s.data.dir, TokenFile: s.data.tokenFile(), Token: s.data.token,
-			NoAuth: s.opt.NoAuth, NewToken: s.data.newToken, Warnings: s.cfg.Get().Warnings, Reload: s.reload})
+			NoAuth: s.opt.NoAuth, NewToken: s.data.newToken, Warnings: s.cfg.Get().Warnings, Reload: s.reload,
+			Sweep: func() { proc.Sweep(context.Background(), bootMark(s.boot.ID)) }})
 	}
 	select {
 	case <-ctx.Done():
