@@ -20,7 +20,7 @@ session completes.
 Examples:
   rouse incidents
   rouse incidents act inc_0123 resume
-  rouse incidents act inc_0123 continue_with -m anthropic/claude-sonnet-4-5`
+  rouse incidents act inc_0123 continue_with -m anthropic/claude-sonnet-4-6`
 }
 
 type incidentsList struct {

@@ -35,7 +35,7 @@ the server. At most 3 in an hour; then a person has to look (exit 7).
 
 Examples:
   rouse rescue ses_0123
-  rouse rescue ses_0123 -m anthropic/claude-sonnet-4-5 --task "run the tests, then report"`
+  rouse rescue ses_0123 -m anthropic/claude-sonnet-4-6 --task "run the tests, then report"`
 }
 
 // Run rescues and waits for the end.
