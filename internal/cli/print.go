@@ -57,18 +57,24 @@ func oneLine(s string) string {
 		if unicode.IsSpace(r) {
 			return ' '
 		}
-		if unicode.IsControl(r) {
+		if steers(r) {
 			return -1
 		}
 		return r
 	}, s))
 }
 
-// safe makes foreign text fit for a terminal: line ends and tabs stay, other
-// control characters (escape sequences) go.
+// steers reports a character that does something to a terminal instead of
+// standing there: of escape sequences, or one that turns the direction of text.
+func steers(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// safe makes foreign text fit for a terminal: line ends and tabs stay, what
+// steers it goes.
 func safe(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && unicode.IsControl(r) {
+		if r != '\n' && r != '\t' && steers(r) {
 			return -1
 		}
 		return r
