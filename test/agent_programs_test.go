@@ -29,8 +29,8 @@ type program struct {
 	silent bool
 	// mum: a usage limit ends its turn without a word.
 	mum bool
-	// limit is the provider that it names with a usage limit, resets that it
-	// says when the limit ends.
+	// limit is the provider that it names with a usage limit (its Vendor, else
+	// "acp:NAME"), resets that it says when the limit ends.
 	limit  string
 	resets bool
 }
