@@ -45,6 +45,7 @@ type view struct {
 type seen struct {
 	part  client.Part
 	text  string // what the sink has
+	next  int    // where in the text the stream's next delta begins; -1: not announced
 	state string // of a tool: the state told last
 	done  bool
 }
@@ -72,6 +73,7 @@ func (v *view) event(e client.Event) error {
 			return err
 		}
 		v.part(p.Part)
+		v.announced(p.Part)
 	case "message.part.delta":
 		var d client.Delta
 		if err := e.Into(&d); err != nil {
@@ -118,7 +120,7 @@ func (v *view) part(p client.Part) {
 	}
 	s := v.parts[p.ID]
 	if s == nil {
-		s = &seen{}
+		s = &seen{next: -1}
 		v.parts[p.ID] = s
 	}
 	s.part = p
@@ -142,12 +144,25 @@ func (v *view) part(p client.Part) {
 	}
 }
 
+// announced takes from a part's frame where its deltas go on: behind the text
+// in that frame, whatever a snapshot that was read beside the stream had.
+func (v *view) announced(p client.Part) {
+	if s := v.parts[p.ID]; s != nil {
+		s.next = len(p.Text)
+	}
+}
+
+// delta shows what of a delta is behind the text that the sink has.
 func (v *view) delta(d client.Delta) {
 	s := v.parts[d.PartID]
-	if s == nil || d.Field != "text" || s.done {
+	if s == nil || d.Field != "text" || s.done || s.next < 0 {
 		return // the part's own frame comes with all of it
 	}
-	v.grow(s, s.text+d.Delta, false)
+	known := len(s.text) - s.next
+	s.next += len(d.Delta)
+	if known >= 0 && known < len(d.Delta) {
+		v.grow(s, s.text+d.Delta[known:], false)
+	}
 }
 
 // grow tells the sink what is new of a text that only grows. Where it changed

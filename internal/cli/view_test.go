@@ -71,7 +71,7 @@ func TestViewTellsNothingTwice(t *testing.T) {
 			`text "he" false|text "llo" false|text "!" true`},
 		{"resumed in the middle", []client.Event{message("m", "u"), textPart("p", "m", "", 0), delta("p", "he"), textPart("p", "m", "hello", 0), delta("p", " you"), textPart("p", "m", "hello you", 9)},
 			`text "he" false|text "llo" false|text " you" false|text "" true`},
-		{"an old snapshot", []client.Event{message("m", "u"), textPart("p", "m", "hello", 0), textPart("p", "m", "he", 0), delta("p", "!")},
+		{"an old snapshot", []client.Event{message("m", "u"), textPart("p", "m", "hello", 0), textPart("p", "m", "he", 0), delta("p", "l"), delta("p", "lo!")},
 			`text "hello" false|text "!" false`},
 		{"changed at the end", []client.Event{message("m", "u"), textPart("p", "m", "hello ", 0), textPart("p", "m", "hello", 0), textPart("p", "m", "HELLO you", 9)},
 			`text "hello " false|text "you" true`},
@@ -99,7 +99,8 @@ func TestViewTellsNothingTwice(t *testing.T) {
 }
 
 // TestViewText: whatever the order of deltas, snapshots and resumptions, the
-// pieces are the text.
+// pieces are the text. A snapshot that is read beside the stream is ahead of it:
+// it has what deltas bring that were sent before it was read.
 func TestViewText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringN(1, 40, 200).Draw(t, "text")
@@ -115,6 +116,10 @@ func TestViewText(t *testing.T) {
 		runes := []rune(text)
 		for at := 0; at < len(runes); {
 			next := rapid.IntRange(at+1, len(runes)).Draw(t, "next")
+			if rapid.Bool().Draw(t, "read beside") {
+				ahead := rapid.IntRange(at, len(runes)).Draw(t, "ahead")
+				v.part(client.Part{ID: "p", MessageID: "m", SessionID: "s", Type: "text", Text: string(runes[:ahead]), Time: &client.Span{Start: 1}})
+			}
 			if rapid.Bool().Draw(t, "resumed") {
 				feed(textPart("p", "m", string(runes[:next]), 0))
 			} else {
