@@ -159,6 +159,23 @@ func TestSanitize(t *testing.T) {
 			t.Errorf("%q:\n got %q\nwant %q", in, got, want)
 		}
 	}
+	for _, words := range []string{"use --dangerously-skip-permissions here", "skills-directory-of-mine", "akamai-edge-server-name", "hfinstall.cache.folder", "pkgconfig-not-found.yet",
+		"r8a-something-longer", "rkhunter-signature-file", "skylake-avx512-cascadelake"} {
+		if got := Sanitize(words); got != words {
+			t.Errorf("%q: %q, though it holds no key", words, got)
+		}
+	}
+	const first, rest = "sk-proj-abcd1234efgh", "5678ijkl9012mnop"
+	for _, key := range []string{first, "AIzaSyabcd1234efgh", "AKIAABCDEFGH12345678", "ya29.abcd1234efgh", "eyJhbGciOiJIUzI1", "hf_abcd1234efgh", "r8_abcd1234efgh", "xoxb-abcd1234efgh"} {
+		for _, between := range []string{"\n", "\r\n", "\n    ", `\n`, `\r\n`, `\u001b[0m`, `\u200b`, "\u200b", "\u034f", "\ufe0f", "\u3164", "\x1b[0m", "\x1b[1;31m\n\x1b[0m", "\x1b]0;t\x07"} {
+			if got := Sanitize("key " + key + between + rest + " is bad"); got != "key [hidden] is bad" {
+				t.Errorf("%q in %q: %q", between, key, got)
+			}
+		}
+	}
+	if got := Sanitize(first + "\nis an incorrect key"); got != "[hidden] is an incorrect key" {
+		t.Errorf("the words after a key: %q", got)
+	}
 	if got := Sanitize(strings.Repeat("é", 5000)); len(got) > MaxMessage || !utf8.ValidString(got) {
 		t.Errorf("%d bytes", len(got))
 	}
