@@ -45,7 +45,7 @@ func (e *Engine) failureOf(t *turn, v judge.Verdict) *rouse.Failure {
 		f = &rouse.Failure{Code: rouse.CodeExited, Source: sourceProcess,
 			Message: e.agent.Title + " ended in the middle of the turn (" + orElse(t.exit, "its process is gone") + ")"}
 	case judge.EvidenceEmpty:
-		f = &rouse.Failure{Source: sourceACP, Message: e.agent.Title + " ended the turn without an answer and without asking its model"}
+		f = &rouse.Failure{Source: sourceACP, Message: e.agent.Title + " ended the turn without an answer; it reported no use of a model"}
 	default:
 		f = e.textFailure(v.Text, v.DecidedAt)
 		if f.Message == "" {

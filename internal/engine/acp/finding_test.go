@@ -151,11 +151,13 @@ func TestStderrNeverBlocks(t *testing.T) {
 	}
 }
 
-// TestEmptyEnd: an end without any work is no success.
+// TestEmptyEnd: an end without any work is no success, and no more is said than
+// was seen: the agent may have asked its model, and hidden what came back.
 func TestEmptyEnd(t *testing.T) {
 	b := newBed(t, "plain")
 	out := asking(t, b.open(t), deeds(1, "nothing"))
-	if out.State != rouse.TurnFailed || out.Evidence != "empty_end_turn" || !strings.Contains(out.Failure.Message, "without an answer") {
+	if out.State != rouse.TurnFailed || out.Evidence != "empty_end_turn" ||
+		!strings.HasSuffix(out.Failure.Message, " ended the turn without an answer; it reported no use of a model") {
 		t.Errorf("%+v %+v", out, out.Failure)
 	}
 }
