@@ -21,8 +21,8 @@ const ProgramModel = rouse.AgentModel
 type Program struct {
 	Name  string // as --agent names it
 	Title string
-	// Extends is the known program whose ways it has: its own name, or another
-	// one for a build of one's own; "" for a program that is not known.
+	// Extends is the known program whose ways it has, through whatever others:
+	// its own name, or another one; "" for a program that is not known.
 	Extends string
 	// Command is the launch line; the first word is looked up on the PATH.
 	Command []string
@@ -83,65 +83,98 @@ type programFile struct {
 
 // programs gives the known programs as the files change them, and the others.
 func (b *builder) programs(p Paths) ([]*Program, error) {
-	var out []*Program
-	for _, known := range p.Programs {
-		k := known
-		k.Extends = k.Name
-		out = append(out, &k)
+	var names []string
+	for _, k := range p.Programs {
+		names = append(names, k.Name)
 	}
-	for name, pf := range b.file.ACP.all() {
-		path := join("acp", name)
-		i := slices.IndexFunc(out, func(o *Program) bool { return o.Name == name })
-		if pf.Disable {
-			if i >= 0 {
-				out = slices.Delete(out, i, i+1)
-			}
+	for name := range b.file.ACP.all() {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	var out []*Program
+	for _, name := range names {
+		if pf := b.file.ACP.vals[name]; pf != nil && pf.Disable {
 			continue
 		}
-		var base *Program
-		if i >= 0 {
-			base = out[i]
-		} else {
-			base = &Program{Name: name, Title: name}
-			out = append(out, base)
-		}
-		if err := b.program(base, pf, path, p.Programs); err != nil {
+		o, err := b.program(name, p.Programs, nil)
+		if err != nil {
 			return nil, err
 		}
-	}
-	for _, o := range out {
 		if p.LookPath != nil {
 			o.Path = p.LookPath(o.Command[0])
 		}
+		out = append(out, o)
 	}
 	return out, nil
 }
 
-// program applies what a file says of a program.
-func (b *builder) program(o *Program, pf *programFile, path string, known []Program) error {
+// program is a program as the files have it: what is known of it or what it
+// extends, and then its own section. below are those that extend it.
+func (b *builder) program(name string, known []Program, below []string) (*Program, error) {
+	o := &Program{Name: name, Title: name}
+	if i := slices.IndexFunc(known, func(k Program) bool { return k.Name == name }); i >= 0 {
+		*o = known[i]
+		o.Extends = name
+	}
+	pf := b.file.ACP.vals[name]
+	if pf == nil {
+		return o, nil
+	}
+	path := join("acp", name)
 	fail := func(key, format string, args ...any) error {
-		e := rouse.FieldError(op, join(path, key), format, args...)
-		e.Msg = cmp.Or(b.where[join(path, key)], b.where[path], b.where["acp"], "acp") + ": " + join(path, key) + ": " + e.Msg
+		at := path
+		if key != "" {
+			at = join(path, key)
+		}
+		e := rouse.FieldError(op, at, format, args...)
+		e.Msg = cmp.Or(b.where[at], b.where[path], b.where["acp"], "acp") + ": " + at + ": " + e.Msg
 		return e
 	}
-	if pf.Extends != "" {
-		i := slices.IndexFunc(known, func(k Program) bool { return k.Name == pf.Extends })
-		if i < 0 {
-			var names []string
-			for _, k := range known {
-				names = append(names, k.Name)
-			}
-			return fail("extends", "%s is no program that is known; use one of %s", quote(pf.Extends), strings.Join(names, ", "))
+	if base := pf.Extends; base != "" && (base != name || o.Extends == "") {
+		below = append(below, name)
+		if slices.Contains(below, base) {
+			return nil, fail("extends", "it goes in a circle: %s", strings.Join(append(below, base), " extends "))
 		}
-		k := known[i]
-		o.Extends, o.Command, o.Package = k.Name, k.Command, k.Package
-		o.Title = cmp.Or(pf.Title, k.Title)
+		offered := b.extensible(known, name)
+		if !slices.Contains(offered, base) {
+			return nil, fail("extends", "%s is no program that is known; use one of %s", quote(base), strings.Join(offered, ", "))
+		}
+		from, err := b.program(base, known, below)
+		if err != nil {
+			return nil, err
+		}
+		*o = *from
+		o.Name = name
+		if o.Title == base { // for want of one
+			o.Title = name
+		}
 	}
+	return o, o.apply(pf, fail)
+}
+
+// extensible are the names that a program can extend.
+func (b *builder) extensible(known []Program, name string) (names []string) {
+	for _, k := range known {
+		names = append(names, k.Name)
+	}
+	for other := range b.file.ACP.all() {
+		if other != name && !slices.Contains(names, other) {
+			names = append(names, other)
+		}
+	}
+	return names
+}
+
+// apply puts a program's own section over what it has.
+func (o *Program) apply(pf *programFile, fail func(key, format string, args ...any) error) error {
 	if !programName(o.Name) {
-		return fail("", "the name %s cannot be named on a command line: use letters, digits, - and _", quote(o.Name))
+		return fail("", "the name %s cannot be named on a command line: use letters, digits, -, _ and dots", quote(o.Name))
 	}
 	o.Configured = true
-	o.Idle = pf.Idle.d
+	if pf.Idle.set {
+		o.Idle = pf.Idle.d
+	}
 	o.Title = cmp.Or(pf.Title, o.Title)
 	if len(pf.Command) > 0 {
 		o.Command = pf.Command
@@ -154,16 +187,26 @@ func (b *builder) program(o *Program, pf *programFile, path string, known []Prog
 			return fail("command", "it holds a NUL byte")
 		}
 	}
+	o.Env = slices.DeleteFunc(slices.Clone(o.Env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		_, again := pf.Env[name]
+		return again
+	})
 	for _, name := range slices.Sorted(maps.Keys(pf.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(pf.Env[name], 0) {
 			return fail("env", "%s is no variable that can be set", quote(name))
 		}
 		o.Env = append(o.Env, name+"="+pf.Env[name])
 	}
-	o.Model, o.Models, o.Mode = cmp.Or(pf.Model, o.Model), pf.Models, cmp.Or(pf.Mode, o.Mode)
-	o.Plain = pf.Plain
+	o.Model, o.Mode = cmp.Or(pf.Model, o.Model), cmp.Or(pf.Mode, o.Mode)
+	if pf.Models != nil {
+		o.Models = pf.Models
+	}
+	o.Plain = o.Plain || pf.Plain
 	switch pf.Processes {
-	case "", "per-session":
+	case "":
+	case "per-session":
+		o.Shared = false
 	case "shared":
 		o.Shared = true
 	default:

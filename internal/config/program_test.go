@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"rouse"
 )
@@ -85,14 +86,52 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// TestProgramExtends: a program has what the one that it extends has, as the
+// files have that, whatever their order; its own section comes last.
+func TestProgramExtends(t *testing.T) {
+	c, err := programs(t, `{"acp": {
+		"c": {"extends": "b", "env": {"A": "3"}, "idle_ms": 5, "processes": "per-session"},
+		"b": {"extends": "one", "env": {"B": "2"}, "title": "Bee", "models": ["m2"], "processes": "shared"},
+		"one": {"extends": "one", "command": ["wrapped", "acp"], "env": {"A": "1"}, "model": "m1", "mode": "ask", "plain": true},
+		"base": {"disable": true, "command": ["mine"]},
+		"d": {"extends": "base", "env": {"D": "4"}},
+		"two": {"disable": true},
+		"e": {"extends": "two"},
+	}}`, "wrapped", "mine", "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []Program{
+		{Name: "one", Title: "One", Extends: "one", Path: "/bin/wrapped", Env: []string{"A=1"}, Model: "m1", Mode: "ask"},
+		{Name: "c", Title: "Bee", Extends: "one", Path: "/bin/wrapped", Env: []string{"B=2", "A=3"}, Model: "m1", Models: []string{"m2"}, Mode: "ask", Idle: 5 * time.Millisecond},
+		{Name: "b", Title: "Bee", Extends: "one", Path: "/bin/wrapped", Env: []string{"A=1", "B=2"}, Model: "m1", Models: []string{"m2"}, Mode: "ask", Shared: true},
+		{Name: "d", Title: "d", Path: "/bin/mine", Env: []string{"D=4"}},
+		{Name: "e", Title: "Two", Extends: "two", Path: "/bin/two"},
+	} {
+		got, ok := c.Program(want.Name)
+		if !ok || got.Title != want.Title || got.Extends != want.Extends || got.Path != want.Path || !slices.Equal(got.Env, want.Env) || got.Model != want.Model ||
+			!slices.Equal(got.Models, want.Models) || got.Mode != want.Mode || got.Shared != want.Shared || got.Idle != want.Idle || got.Plain != (want.Extends == "one") {
+			t.Errorf("%s: %+v", want.Name, got)
+		}
+	}
+	if len(c.Programs) != 5 {
+		t.Errorf("%d programs", len(c.Programs))
+	}
+}
+
 func TestProgramErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"unknown base", `{"acp": {"x": {"extends": "nosuch"}}}`, `acp.x.extends: "nosuch" is no program that is known`},
+		{"itself", `{"acp": {"x": {"extends": "x"}}}`, `acp.x.extends: it goes in a circle: x extends x`},
+		{"a circle", `{"acp": {"x": {"extends": "y"}, "y": {"extends": "z"}, "z": {"extends": "x"}}}`, `acp.z.extends: it goes in a circle: x extends y extends z extends x`},
+		{"a circle below", `{"acp": {"x": {"extends": "y"}, "y": {"extends": "y"}}}`, `acp.y.extends: it goes in a circle: x extends y extends y`},
+		{"known ones in a circle", `{"acp": {"one": {"extends": "two"}, "two": {"extends": "one"}}}`, `acp.two.extends: it goes in a circle: one extends two extends one`},
+		{"a base without command", `{"acp": {"x": {"extends": "y"}, "y": {"disable": true}}}`, `acp.y.command: it names no program to run`},
 		{"no command", `{"acp": {"x": {}}}`, `acp.x.command: it names no program to run`},
 		{"empty command", `{"acp": {"x": {"command": [""]}}}`, `acp.x.command: it names no program to run`},
 		{"processes", `{"acp": {"one": {"processes": "many"}}}`, `acp.one.processes: "many": use per-session or shared`},
 		{"null", `{"acp": {"x": null}}`, `acp.x.command: it names no program to run`},
-		{"a name with a blank", `{"acp": {"X Y": {"command": ["x"]}}}`, `cannot be named on a command line`},
+		{"a name with a blank", `{"acp": {"X Y": {"command": ["x"]}}}`, `: acp."X Y": the name "X Y" cannot be named on a command line`},
 		{"a variable with =", `{"acp": {"one": {"env": {"A=B": "1"}}}}`, `"A=B" is no variable that can be set`},
 		{"a NUL byte", `{"acp": {"one": {"command": ["a\u0000b"]}}}`, `acp.one.command: it holds a NUL byte`},
 		{"unknown key", `{"acp": {"one": {"comand": []}}}`, `did you mean "command"?`},
