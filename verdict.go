@@ -156,11 +156,21 @@ type VerdictFacts struct {
 	Provider  string `json:"provider_id,omitempty"`
 	Limit     string `json:"limit,omitempty"`
 	Failure   string `json:"failure,omitempty"` // its code
+	// StoreDown: what the running turn does cannot be stored right now.
+	StoreDown bool `json:"store_down,omitempty"`
 }
 
-// Why is one English sentence for people and logs. Surfaces in other languages
-// make their own of code and facts.
+// Why is one English sentence for people and logs, and a second one where the
+// database is down. Surfaces in other languages make their own of code and facts.
 func (v *Verdict) Why() string {
+	why := v.sentence()
+	if v.Facts.StoreDown {
+		why += " The database refuses writes: what this turn does, and its end, is not stored until it takes them again."
+	}
+	return why
+}
+
+func (v *Verdict) sentence() string {
 	f := &v.Facts
 	silence := (time.Duration(f.SilenceMS) * time.Millisecond).Truncate(time.Second)
 	until := ""

@@ -93,6 +93,9 @@ func evidence(v *rouse.Vitals, found *rouse.Verdict, now time.Time) []string {
 	if !v.LastGenuine.IsZero() {
 		out[0] = fmt.Sprintf("last progress %s ago (%d in all, %d bytes of text)", ago(now, v.LastGenuine), v.Counters.Genuine, v.Counters.TextBytes)
 	}
+	if v.StoreDown {
+		out = append([]string{"the database refuses writes"}, out...)
+	}
 	if found.Facts.Frozen {
 		out = append(out, "two samples show the same progress")
 	}
@@ -110,9 +113,6 @@ func evidence(v *rouse.Vitals, found *rouse.Verdict, now time.Time) []string {
 		out = append(out, fmt.Sprintf("attempt %d failed (%s): next at %s", r.Attempt, r.Class, *stamp(r.Next)))
 	}
 	out = append(out, fmt.Sprintf("turn %d runs for %s", v.Generation, ago(now, v.Started)))
-	if v.StoreDown {
-		out = append(out, "the database refuses writes")
-	}
 	if v.Draining {
 		out = append(out, "the engine has not answered the end of its turn yet")
 	}

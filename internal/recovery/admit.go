@@ -20,6 +20,9 @@ type Request struct {
 	Force        bool           // also when the turn moves or waits, or a client waits for it
 }
 
+// errStoreDown: a rescue that cannot be stored is not begun, by force neither.
+var errStoreDown = rouse.Errorf(rouse.Unavailable, "rescue", "the database refuses writes, so nothing can be rescued until it takes them again: `rouse doctor` looks at its folder")
+
 // BudgetSpent is the refusal of a rescue whose session had too many; the next
 // one is allowed at Again. It is stored with an incident for a person, unless
 // one such is open.
@@ -35,12 +38,16 @@ func (e *BudgetSpent) Error() string {
 
 // Rescue checks authority and budget, stores the rescue, which holds the
 // session's queue, and starts it. Errors: NotFound, Denied, Conflict (another
-// is under way; paused; a client is attached), *BudgetSpent.
+// is under way; paused; a client is attached), Unavailable (nothing can be
+// stored), *BudgetSpent.
 func (m *Medic) Rescue(ctx context.Context, in Request) (*rouse.Rescue, error) {
 	const op = "recovery: rescue"
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	r := &rouse.Rescue{ID: rouse.NewID(rouse.RescuePrefix, now), SessionID: in.SessionID, By: in.By, Reason: rouse.Clip(in.Reason, 500),
 		Reassignment: rouse.Clip(in.Reassignment, 8000), Given: in.Facts, Model: in.Model, Force: in.Force, Clause: Clause, Created: now}
+	if m.store.Refusing() {
+		return nil, rouse.Wrap(op, errStoreDown)
+	}
 	var spent *BudgetSpent
 	err := m.store.Write(ctx, store.Promise, func(tx *store.Tx) error {
 		spent = nil
@@ -141,6 +148,8 @@ func (m *Medic) hopeful(sessionID string) error {
 	switch {
 	case !ok:
 		return nil
+	case v.StoreDown:
+		return errStoreDown
 	case v.Waiting != nil:
 		return refuse("waiting", "this turn waits for an answer to a %s: answer it, abort the turn", v.Waiting.For)
 	case v.Retry != nil && now.Before(v.Retry.Next.Add(m.grace)):

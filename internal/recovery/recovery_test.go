@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,12 +89,13 @@ func TestAuthority(t *testing.T) {
 }
 
 type world struct {
-	t     *testing.T
-	dir   string
-	store *store.Store
-	lanes *session.Lanes
-	medic *recovery.Medic
-	stop  func()
+	broken atomic.Bool // the database refuses writes
+	t      *testing.T
+	dir    string
+	store  *store.Store
+	lanes  *session.Lanes
+	medic  *recovery.Medic
+	stop   func()
 }
 
 type models struct{}
@@ -113,7 +115,7 @@ func open(t *testing.T, dir, boot string) *world {
 	var f *feed.Feed
 	var err error
 	log := slog.New(slog.DiscardHandler)
-	w.store, err = store.Open(t.Context(), filepath.Join(dir, "rouse.db"), store.Options{Logger: log, Committed: func(e []rouse.Event) { f.Publish(e) }})
+	w.store, err = store.Open(t.Context(), filepath.Join(dir, "rouse.db"), store.Options{Logger: log, Committed: func(e []rouse.Event) { f.Publish(e) }, Fault: w.fault})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,6 +137,13 @@ func open(t *testing.T, dir, boot string) *world {
 		}
 	}
 	return w
+}
+
+func (w *world) fault() error {
+	if w.broken.Load() {
+		return errors.New("database or disk is full")
+	}
+	return nil
 }
 
 func serve(t *testing.T, fn func(context.Context) error) (stop func()) {
@@ -208,6 +217,35 @@ func names(r *rouse.Rescue) string {
 }
 
 var echo = rouse.ModelRef{Provider: "drill", Model: "echo"}
+
+// Where nothing can be stored nothing is rescued, and that is what is said, not
+// something about the turn; with force, too.
+func TestRescueWhileTheStoreRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, t.TempDir(), "boo_1")
+		defer w.stop()
+		s := w.session(session.NewSession{})
+		hung := w.prompt(s.ID, "hang", "do it")
+		rest()
+		w.broken.Store(true)
+		done := make(chan error, 1)
+		go func() { done <- w.lanes.Abort(t.Context(), s.ID) }()
+		rest()
+		for _, force := range []bool{false, true} {
+			_, err := w.medic.Rescue(t.Context(), recovery.Request{SessionID: s.ID, By: recovery.User, Model: echo, Force: force})
+			if rouse.KindOf(err) != rouse.Unavailable || !strings.Contains(rouse.SafeMessage(err), "refuses writes") {
+				t.Errorf("force %v: %v", force, err)
+			}
+		}
+		w.broken.Store(false)
+		if err := <-done; err != nil {
+			t.Errorf("the abort: %v", err)
+		}
+		if turn := w.turn(hung); turn.State != rouse.TurnCancelled {
+			t.Errorf("the turn: %s", turn.State)
+		}
+	})
+}
 
 // A hung turn is ended, the session woken with facts and one assignment, and
 // what was queued runs after it, in order.

@@ -142,30 +142,56 @@ func (ln *lane) textFlushed(m flushed) {
 	m.text.saving = false
 	if m.err == nil {
 		m.text.saved = m.upto
+		ln.storeWorks()
 	} else if ln.turn != nil && ln.turn.text == m.text {
 		ln.storeFailed(m.err)
 	}
 }
 
-// storeFailed notes a refused write: nothing is dispatched until one works.
+// storeFailed notes a refused write: nothing is dispatched until one works. The
+// log has the first of a row of them, and how long it lasted.
 func (ln *lane) storeFailed(err error) {
 	if err == nil || ln.l.ctx.Err() != nil {
 		return
 	}
-	ln.l.Log.Error("session.store_down", "session", ln.id, "err", err)
+	if ln.downSince.IsZero() {
+		ln.downSince = time.Now()
+		ln.l.Log.Error("session.store_down", "session", ln.id, "err", err)
+	}
 	ln.down = true
 	ln.sink.mark(func(v *rouse.Vitals) { v.StoreDown = true })
 	ln.retryAt.Reset(storeRetry)
 }
 
-// retryStore writes again what could not be written.
+// storeWorks notes a write that was done.
+func (ln *lane) storeWorks() {
+	if ln.downSince.IsZero() {
+		return
+	}
+	ln.l.Log.Info("session.store_up", "session", ln.id, "after", time.Since(ln.downSince).Round(time.Millisecond))
+	ln.downSince = time.Time{}
+	ln.sink.mark(func(v *rouse.Vitals) { v.StoreDown = false })
+}
+
+// retryStore writes again what could not be written. The store is said to be
+// down until a write was done; a turn with nothing to write asks the store.
 func (ln *lane) retryStore() {
 	ln.down = false
-	ln.sink.mark(func(v *rouse.Vitals) { v.StoreDown = false })
-	if ln.turn != nil {
-		ln.commit()
-		ln.settleClaim()
+	if ln.turn == nil {
+		return // next writes, if there is something to dispatch
 	}
+	ln.commit()
+	ln.settleClaim()
+	if ln.turn == nil || ln.down || ln.downSince.IsZero() {
+		return
+	}
+	if t := ln.turn.text; t != nil && t.live != nil && len(t.text) > t.saved {
+		ln.flushText()
+	} else if !ln.l.Store.Refusing() {
+		ln.storeWorks()
+		return
+	}
+	ln.retryAt.Reset(storeRetry)
 }
 
 // write commits on a context of the lane's own: a turn that ends with the
@@ -173,7 +199,11 @@ func (ln *lane) retryStore() {
 func (ln *lane) write(d store.Durability, fn func(*store.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeWait)
 	defer cancel()
-	return ln.l.Store.Write(ctx, d, fn)
+	err := ln.l.Store.Write(ctx, d, fn)
+	if err == nil {
+		ln.storeWorks()
+	}
+	return err
 }
 
 // Durations of what a lane writes.

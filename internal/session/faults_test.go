@@ -65,6 +65,42 @@ func TestStoreDown(t *testing.T) {
 	w.nothingOpen(s.ID)
 }
 
+// A disk that is full for a while is told of as long as it is, and logged twice:
+// when it began, and when it was over.
+func TestStoreDownIsSaidUntilAWriteWorked(t *testing.T) {
+	for _, mode := range []string{"hang", "stream"} { // nothing to write but the end; text all the time
+		t.Run(mode, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				s := w.session()
+				acc := w.prompt(s.ID, mode, "x")
+				rest()
+				w.full.Store(true)
+				gone := make(chan error, 1)
+				go func() { gone <- w.lanes.Abort(t.Context(), s.ID) }()
+				rest()
+				for range 70 { // virtual, 7 s: many tries
+					<-time.After(100 * time.Millisecond)
+					if v, ok := w.lanes.Vitals(s.ID); !ok || !v.StoreDown {
+						t.Fatal("the lane does not say that it cannot write")
+					}
+				}
+				w.full.Store(false)
+				if err := <-gone; err != nil {
+					t.Errorf("abort: %v", err)
+				}
+				if turn := w.wait(acc); turn.State != rouse.TurnCancelled {
+					t.Errorf("turn %s", turn.State)
+				}
+				for _, message := range []string{"session.store_down", "session.store_up", "store.commit", "store.works"} {
+					if n := strings.Count(w.said.String(), "msg="+message); n != 1 {
+						t.Errorf("%s is logged %d times", message, n)
+					}
+				}
+			})
+		})
+	}
+}
+
 // rename renames a table behind the store's back: whatever needs it fails.
 func (w *world) rename(from, to string) {
 	w.t.Helper()

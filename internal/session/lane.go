@@ -63,7 +63,9 @@ type lane struct {
 	flush    *time.Timer    // running text to the store
 	rung     *time.Timer    // next rung of the cancel ladder
 	enrich   *time.Timer    // an error claim waits for richer evidence
-	down     bool           // the store refused a write
+	down     bool           // the store refused a write, and it is not time to try again
+	// downSince is the first of the refused writes; zero once one was done.
+	downSince time.Time
 }
 
 // convKey is what a conversation was opened with; another value needs a new

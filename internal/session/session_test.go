@@ -2,11 +2,13 @@ package session_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,6 +33,8 @@ type world struct {
 	feed  *feed.Feed
 	lanes *session.Lanes
 	stop  func()
+	full  atomic.Bool // the disk
+	said  lines
 }
 
 type anyModel struct{}
@@ -69,7 +73,13 @@ func openWith(t *testing.T, dir, boot string, change func(*session.Deps)) *world
 	t.Helper()
 	w := &world{t: t, dir: dir}
 	var err error
-	w.store, err = store.Open(t.Context(), filepath.Join(dir, "rouse.db"), store.Options{Committed: func(e []rouse.Event) { w.feed.Publish(e) }})
+	w.store, err = store.Open(t.Context(), filepath.Join(dir, "rouse.db"), store.Options{Committed: func(e []rouse.Event) { w.feed.Publish(e) },
+		Logger: slog.New(slog.NewTextHandler(&w.said, nil)), Fault: func() error {
+			if w.full.Load() {
+				return errors.New("database or disk is full")
+			}
+			return nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +88,7 @@ func openWith(t *testing.T, dir, boot string, change func(*session.Deps)) *world
 	storeDone := make(chan error, 1)
 	go func() { storeDone <- w.store.Serve(storeCtx) }()
 	deps := session.Deps{Store: w.store, Feed: w.feed, Models: anyModel{}, Agents: anyAgent{}, Boot: boot,
-		Engine: func(string) (engine.Engine, error) { return drill.Engine{}, nil }, Log: slog.New(slog.DiscardHandler)}
+		Engine: func(string) (engine.Engine, error) { return drill.Engine{}, nil }, Log: slog.New(slog.NewTextHandler(&w.said, nil))}
 	change(&deps)
 	w.lanes = session.New(deps)
 	if _, err := w.lanes.Recover(t.Context()); err != nil {

@@ -176,10 +176,9 @@ func (c *committer) run(batch []*op) {
 	}
 	tx := &Tx{c: c, now: time.Now().UTC().Truncate(time.Millisecond), seq: c.s.seq.Load(), partN: c.s.parts}
 	batch, err := c.commit(tx, batch)
-	c.s.refusing.Store(err != nil)
+	c.s.noteRefusal(len(batch), err)
 	if err != nil {
 		c.exec("ROLLBACK") // nothing to undo if BEGIN failed: the error is the same
-		c.s.log.Error("store.commit", "writes", len(batch), "err", err)
 		for _, o := range batch {
 			if o.err == nil {
 				o.err = failure("store: commit", err)
@@ -194,6 +193,17 @@ func (c *committer) run(batch []*op) {
 	}
 	for _, o := range batch {
 		o.done(o.err)
+	}
+}
+
+// noteRefusal logs the first of a row of refused commits, and how long it lasted.
+func (s *Store) noteRefusal(writes int, err error) {
+	switch was := s.refusing.Swap(err != nil); {
+	case err != nil && !was:
+		s.refused = time.Now()
+		s.log.Error("store.commit", "writes", writes, "err", err)
+	case err == nil && was:
+		s.log.Info("store.works", "after", time.Since(s.refused).Round(time.Millisecond))
 	}
 }
 

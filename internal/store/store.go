@@ -36,7 +36,7 @@ type Options struct {
 	Fault func() error
 	// Readers is the number of read connections; default 4.
 	Readers int
-	// Logger gets one line per failed commit; nil is slog.Default.
+	// Logger gets one line when commits begin to fail, and one when they work; nil is slog.Default.
 	Logger *slog.Logger
 }
 
@@ -53,6 +53,7 @@ type Store struct {
 
 	queue    chan *op
 	refusing atomic.Bool  // the last commit failed
+	refused  time.Time    // the first of those that failed; committer only
 	seq      atomic.Int64 // newest committed
 	parts    int64        // last part number; committer only
 	chunk    atomic.Int64 // last chunk number

@@ -71,7 +71,9 @@ func Judge(now time.Time, f *Facts, l *Limits) rouse.Verdict {
 	case !f.Running:
 		return settled(f)
 	case f.Vitals != nil:
-		return running(now, f, l)
+		v := running(now, f, l)
+		v.Facts.StoreDown = f.Vitals.StoreDown
+		return v
 	case !f.Live:
 		return verdict(rouse.Orphaned, time.Time{})
 	case f.WaitingFor == rouse.ForPermission:

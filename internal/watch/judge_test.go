@@ -3,6 +3,7 @@ package watch
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,6 +111,12 @@ func TestJudgeRunning(t *testing.T) {
 		got := Judge(at(c.now), &f, &Default)
 		if got.Code != c.want {
 			t.Errorf("%s: %s, want %s (%s)", c.name, got.Code, c.want, got.Why())
+		}
+		down := *c.v
+		down.StoreDown = true
+		f.Vitals = &down
+		if refused := Judge(at(c.now), &f, &Default); refused.Code != got.Code || !strings.Contains(refused.Why(), "refuses writes") {
+			t.Errorf("%s, and the store is down: %s %s", c.name, refused.Code, refused.Why())
 		}
 		if got.Why() == "" || got.Confidence == "" || len(got.Next) == 0 {
 			t.Errorf("%s: a verdict without sentence, confidence or what may follow: %+v", c.name, got)
