@@ -17,9 +17,12 @@ type Wall struct {
 	Account   string `json:"account"`
 	LimitName string `json:"limit_name,omitempty"`
 	Model     string `json:"model,omitempty"` // a model, or a family of them; empty: the whole account
-	Class     Class  `json:"class"`
-	State     string `json:"state"`             // WallIsOpen, WallIsHalf, WallIsClosed
-	Message   string `json:"message,omitempty"` // of the refusal; sanitized
+	// AgentChose: an agent program was asked for the model of its own choice, so
+	// the wall is in the way of that, too.
+	AgentChose bool   `json:"agent_chose,omitempty"`
+	Class      Class  `json:"class"`
+	State      string `json:"state"`             // WallIsOpen, WallIsHalf, WallIsClosed
+	Message    string `json:"message,omitempty"` // of the refusal; sanitized
 	// OpenedAt is the first refusal, RefusedAt the last one.
 	OpenedAt  time.Time `json:"opened_at"`
 	RefusedAt time.Time `json:"refused_at"`
@@ -97,7 +100,10 @@ func WallOf(t *Turn, now time.Time) (w Wall, ok bool) {
 		return Wall{}, false
 	}
 	if !w.Covers(ModelRef{Provider: w.Provider, Model: t.Model.Model}) { // named in a way that would stop nothing
-		w.Model = t.Model.Model
+		w.AgentChose = t.Model.Model == AgentModel && strings.HasPrefix(w.Provider, AgentProvider)
+		if !w.AgentChose {
+			w.Model = t.Model.Model
+		}
 	}
 	return w, true
 }
@@ -109,7 +115,7 @@ func (w *Wall) Covers(m ModelRef) bool {
 		return false
 	}
 	id, name := strings.ToLower(m.Model), strings.ToLower(w.Model)
-	if name == "" || id == name || strings.HasSuffix(id, "/"+name) {
+	if name == "" || id == name || w.AgentChose && m.Model == AgentModel || strings.HasSuffix(id, "/"+name) {
 		return true
 	}
 	return !strings.ContainsAny(name, "0123456789") && strings.Contains(id, name)

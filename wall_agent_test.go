@@ -66,3 +66,43 @@ func TestAgentWalls(t *testing.T) {
 		}
 	}
 }
+
+// TestAgentWallNamesTheModel: where the agent chose the model, the wall names
+// the one that the limit names, never the choice, and is in the way of both.
+func TestAgentWallNamesTheModel(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		asked, limited, names string
+		covers, spare         []string
+	}{
+		{"default", "echo", "echo", []string{"default", "echo"}, []string{"other"}},
+		{"default", "Opus", "Opus", []string{"default", "opus", "claude-opus-4"}, []string{"claude-sonnet-4"}},
+		{"default", "", "", []string{"default", "echo"}, nil},
+		{"default", "default", "default", []string{"default"}, []string{"echo"}},
+		{"echo", "echo", "echo", []string{"echo"}, []string{"default", "other"}},
+		{"claude-opus-4", "opus", "opus", []string{"claude-opus-4"}, []string{"default"}},
+		{"alias", "echo-4", "alias", []string{"alias"}, []string{"default"}},
+	} {
+		for _, agent := range []string{"acp:claude", "acp:copilot", "acp:mine"} {
+			turn := &rouse.Turn{State: rouse.TurnFailed, Model: rouse.ModelRef{Provider: agent, Model: c.asked}, Failure: &rouse.Failure{Class: rouse.ClassQuota, LimitModel: c.limited}}
+			w, ok := rouse.WallOf(turn, now)
+			if !ok || w.Model != c.names {
+				t.Errorf("%s asked, %s limited: %+v", c.asked, c.limited, w)
+			}
+			for _, m := range c.covers {
+				if !w.Covers(rouse.ModelRef{Provider: agent, Model: m}) {
+					t.Errorf("%s asked, %s limited: does not cover %s", c.asked, c.limited, m)
+				}
+			}
+			for _, m := range c.spare {
+				if w.Covers(rouse.ModelRef{Provider: agent, Model: m}) {
+					t.Errorf("%s asked, %s limited: covers %s", c.asked, c.limited, m)
+				}
+			}
+		}
+	}
+	own := &rouse.Turn{State: rouse.TurnFailed, Model: rouse.ModelRef{Provider: "mock", Model: "default"}, Failure: &rouse.Failure{Class: rouse.ClassQuota, Provider: "mock", LimitModel: "echo"}}
+	if w, _ := rouse.WallOf(own, now); w.Model != "default" || w.AgentChose {
+		t.Errorf("a provider's model that is called default: %+v", w)
+	}
+}
