@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"rouse"
@@ -44,12 +45,20 @@ func (c *doctorCmd) Run(a *app) error {
 	var list []finding
 	add := func(f ...finding) { list = append(list, f...) }
 	add(checkData(a.data())...)
-	conf, f := checkConfig(a)
+	_, err := os.Stat(a.data())
+	noFolder := err == nil && !folder(a.data()) // nothing is kept in it: that is said above
+	paths := a.paths()
+	if noFolder {
+		paths.Accounts = nil
+	}
+	conf, f := checkConfig(paths)
 	add(f...)
 	if conf != nil {
 		add(checkProviders(conf, connected(a))...)
 	}
-	add(checkAccounts(a)...)
+	if !noFolder {
+		add(checkAccounts(a)...)
+	}
 	add(checkServer(a, conf)...)
 	add(checkTools(a)...)
 	failed := 0
@@ -86,17 +95,23 @@ func checkData(dir string) []finding {
 	st, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if parent := existing(dir); !writable(parent) {
-			return []finding{{"data", "fail", "the data folder " + dir + " does not exist and " + parent + " is not writable", "make it, or name another with --data"}}
+		if parent := existing(dir); !folder(parent) {
+			return []finding{{"data", "fail", "the data folder " + dir + " cannot be made: " + parent + " is not a folder", "name another with --data"}}
+		} else if err := writes(parent); err != nil {
+			return []finding{{"data", "fail", "the data folder " + dir + " does not exist and " + parent + " cannot be written (" + err.Error() + ")", "make it, or name another with --data"}}
 		}
 		return []finding{{"data", "ok", "the data folder " + dir + " will be made at the first start", ""}}
 	case err != nil:
 		return []finding{{"data", "fail", "the data folder " + dir + " cannot be looked at", "check the rights of the folders above it"}}
 	case !st.IsDir():
 		return []finding{{"data", "fail", dir + " is not a folder", "move it away, or name another with --data"}}
-	case !writable(dir):
-		return []finding{{"data", "fail", "the data folder " + dir + " is not writable", "run as its owner, or name another with --data"}}
-	case st.Mode().Perm()&0o077 != 0:
+	}
+	if err := writes(dir); errors.Is(err, syscall.ENOSPC) {
+		return []finding{{"data", "fail", "the file system of the data folder " + dir + " is full: nothing can be stored", "make room on it"}}
+	} else if err != nil {
+		return []finding{{"data", "fail", "the data folder " + dir + " cannot be written (" + err.Error() + ")", "run as its owner, or name another with --data"}}
+	}
+	if st.Mode().Perm()&0o077 != 0 {
 		return []finding{{"data", "warn", fmt.Sprintf("others may look into the data folder %s (mode %o)", dir, st.Mode().Perm()), "chmod 700 " + dir}}
 	}
 	out := []finding{{"data", "ok", dir, ""}}
@@ -118,18 +133,31 @@ func existing(dir string) string {
 	}
 }
 
-// writable tries it: rights alone do not tell of a read-only file system.
-func writable(dir string) bool {
-	f, err := os.CreateTemp(dir, ".doctor-*")
-	if err != nil {
-		return false
-	}
-	_ = f.Close()
-	return os.Remove(f.Name()) == nil
+func folder(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
 }
 
-func checkConfig(a *app) (*config.Config, []finding) {
-	conf, err := config.Load(a.paths())
+// tryRoom is what a server needs to take a prompt and keep its answer.
+const tryRoom = 1 << 20
+
+// writes tries it: rights alone do not tell of a read-only file system, nor an
+// empty file of a full one.
+func writes(dir string) error {
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err == nil {
+		_, err = f.Write(make([]byte, tryRoom))
+		err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err // the folder is named beside it
+	}
+	return err
+}
+
+func checkConfig(paths config.Paths) (*config.Config, []finding) {
+	conf, err := config.Load(paths)
 	if err != nil {
 		return nil, []finding{{"config", "fail", say(err), "mend the file"}}
 	}
@@ -218,6 +246,12 @@ func checkServer(a *app, conf *config.Config) []finding {
 	switch {
 	case errors.Is(err, client.ErrUnreachable) && a.root.Server == "" && a.getenv("ROUSE_SERVER") == "":
 		return append([]finding{{"server", "warn", "the server of the data folder ended without saying so", "it is recovered when it starts again"}}, checkPort(conf)...)
+	case err != nil:
+		return []finding{{"server", "fail", cl.URL() + ": " + say(err), ""}}
+	}
+	switch err := cl.Ready(ctx); {
+	case rouse.KindOf(err) == rouse.Full:
+		return []finding{{"server", "fail", cl.URL() + " answers, but its database refuses writes: no prompt is accepted, and no end of a turn is stored", "make room on the disk of its data folder; it goes on by itself"}}
 	case err != nil:
 		return []finding{{"server", "fail", cl.URL() + ": " + say(err), ""}}
 	case h.Version != rouse.Version:

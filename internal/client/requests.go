@@ -71,3 +71,10 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 	_, err := c.do(ctx, call{method: http.MethodGet, path: "/global/health", out: &h})
 	return h, err
 }
+
+// Ready says whether the server accepts prompts: Full while its database
+// refuses writes.
+func (c *Client) Ready(ctx context.Context) error {
+	_, err := c.do(ctx, call{method: http.MethodGet, path: "/readyz"})
+	return err
+}

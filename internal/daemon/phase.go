@@ -63,16 +63,20 @@ type leaseKeeper struct {
 
 const leaseEvery = 2 * time.Second
 
-// Serve renews until ctx ends.
+// Serve renews until ctx ends. The log has the first of a row of failures: the
+// store says itself when it works again.
 func (k *leaseKeeper) Serve(ctx context.Context) error {
 	tick := time.NewTicker(leaseEvery)
 	defer tick.Stop()
+	failed := false
 	for {
 		select {
 		case <-tick.C:
-			if err := k.store.PutLease(ctx, k.boot, false); err != nil && ctx.Err() == nil {
+			err := k.store.PutLease(ctx, k.boot, false)
+			if err != nil && !failed && ctx.Err() == nil {
 				k.log.Error("daemon.lease", "err", err)
 			}
+			failed = err != nil
 		case <-ctx.Done():
 			bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseEvery)
 			defer cancel()
