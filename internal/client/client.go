@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -237,6 +238,12 @@ func mutilated(data []byte) bool {
 	}
 }
 
+// stranger says that an answer is not of a Rouse server: it names each problem.
+// Where something fails, a proxy before it may be what answers.
+func stranger(status int, body *problem) bool {
+	return status < http.StatusInternalServerError && status != http.StatusUnauthorized && body.Name == "" && body.Tag == ""
+}
+
 // refusal reads an error answer. Bodies without words get some.
 func refusal(resp *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // a torn body is an error without words
@@ -259,7 +266,10 @@ func refusal(resp *http.Response) error {
 	if msg == "" || resp.StatusCode == http.StatusUnauthorized {
 		msg = wordsFor(resp.StatusCode)
 	}
-	if resp.StatusCode == http.StatusUnauthorized && resp.Request.Header.Get("Authorization") != "" {
+	if stranger(resp.StatusCode, &body) {
+		u := resp.Request.URL
+		msg = fmt.Sprintf("what answers at %s://%s is no Rouse server: it says %d %s to %s", u.Scheme, u.Host, resp.StatusCode, http.StatusText(resp.StatusCode), u.Path)
+	} else if resp.StatusCode == http.StatusUnauthorized && resp.Request.Header.Get("Authorization") != "" {
 		msg = "the server wants a token, and not this one: " + tokenHint
 	}
 	return &rouse.Error{Kind: kind, Op: "client: " + resp.Request.Method, Msg: msg, Field: facts.Field, Err: r}

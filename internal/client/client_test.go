@@ -99,6 +99,21 @@ func TestNotARouseServer(t *testing.T) {
 	}
 }
 
+// TestAStrangersRefusal: whatever else listens there, and however it refuses.
+func TestAStrangersRefusal(t *testing.T) {
+	for status, body := range map[int]string{404: "404 page not found\n", 405: "", 403: "<html>", 301: "", 400: `{"detail":"Bad Request"}`, 418: `[]`} {
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		})
+		_, err := c.Agents(context.Background())
+		want := fmt.Sprintf("what answers at %s is no Rouse server: it says %d %s to /", c.URL(), status, http.StatusText(status))
+		if !strings.HasPrefix(rouse.SafeMessage(err), want) {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
 func TestPromptOnTheWire(t *testing.T) {
 	var got struct {
 		method, path, key, dir string
