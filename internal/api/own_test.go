@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"rouse/internal/api"
+	"rouse/internal/config"
 )
 
 func (s *server) launch(status int, body object) object {
@@ -162,6 +164,20 @@ func TestPreflight(t *testing.T) {
 		}
 	}
 	s.call(400, s.token, "GET", "/rouse/v1/preflight?model=x", nil)
+	keyless := 0
+	for _, k := range config.KnownProviders() {
+		out := s.call(200, s.token, "GET", "/rouse/v1/preflight?model="+k.ID+"/x", nil)
+		if out["reason"] != "no_credentials" {
+			continue
+		}
+		keyless++
+		if message := fmt.Sprint(out["message"]); !strings.Contains(message, "rouse auth login "+k.ID) || strings.Contains(message, "usable") {
+			t.Errorf("%s: %v", k.ID, message)
+		}
+	}
+	if keyless == 0 {
+		t.Error("no well-known provider is without a key")
+	}
 }
 
 func TestOpenAPI(t *testing.T) {

@@ -215,6 +215,9 @@ func (o *own) preflight(ctx context.Context, in *PreflightInput) (*PreflightOutp
 	}
 	if err != nil {
 		b.Reason, b.Message = some(unusable(c, ref)), some(rouse.SafeMessage(err))
+		if *b.Reason == "no_credentials" {
+			b.Message = some(noKey(c, ref.Provider))
+		}
 		return out, nil
 	}
 	w := routing.Decide(now, rouse.Bid{Model: ref, Unattended: true}, walls).Wall
@@ -235,6 +238,21 @@ func unusable(c *config.Config, ref rouse.ModelRef) string {
 		return "not_connected"
 	}
 	return "unknown_model"
+}
+
+// noKey says what a provider without a key wants: what else could be used is not
+// the answer to that.
+func noKey(c *config.Config, id string) string {
+	if p, ok := c.Provider(id); ok {
+		return "The provider " + id + " cannot be used: " + p.Unusable + "."
+	}
+	text := "The provider " + id + " has no key: run `rouse auth login " + id + "`"
+	for _, k := range config.KnownProviders() {
+		if k.ID == id && len(k.Env) > 0 {
+			text += ", or set " + k.Env[0] + " for the server"
+		}
+	}
+	return text + "."
 }
 
 // usableNow lists the models that can take work and are behind no wall.
