@@ -47,7 +47,8 @@ type providerJSON struct {
 	Name   string   `json:"name"`
 	Source string   `json:"source"`
 	Usable bool     `json:"usable"`
-	Reason string   `json:"reason,omitempty"` // why it is not
+	State  string   `json:"state"`            // usable, unusable, not_probed, fails; the last two of agent programs
+	Reason string   `json:"reason,omitempty"` // why it is not, or what is not known
 	Models int      `json:"models"`
 	Env    []string `json:"env"`
 }
@@ -57,6 +58,25 @@ type catalog struct {
 	Providers []providerJSON
 	Models    []modelJSON
 	Agents    []agentJSON
+}
+
+func stateOf(usable bool) string {
+	if usable {
+		return "usable"
+	}
+	return "unusable"
+}
+
+// probed says what is known of an agent program that is installed: whether it
+// works and has a login is seen only when it is started.
+func probed(p client.Program) (state, why string) {
+	switch r := p.Report; {
+	case r == nil:
+		return "not_probed", "installed; `rouse agents " + p.Name + "` says whether it works and has a login"
+	case r.Problem != "":
+		return "fails", r.Problem
+	}
+	return "usable", ""
 }
 
 // limited says which limit stands in the way, of what, and until when.
@@ -89,6 +109,10 @@ func (a *app) catalog() (*catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+	programs, err := cl.Programs(a.ctx)
+	if err != nil {
+		return nil, err
+	}
 	agents, err := cl.Agents(a.ctx)
 	if err != nil {
 		return nil, err
@@ -108,7 +132,13 @@ func (a *app) catalog() (*catalog, error) {
 				reason = limited(q)
 			}
 		}
-		out.Providers = append(out.Providers, providerJSON{p.ID, p.Name, p.Source, usable, reason, len(p.Models), full(p.Env)})
+		state := stateOf(usable)
+		for _, program := range programs {
+			if program.Provider == p.ID && usable && reason == "" {
+				state, reason = probed(program)
+			}
+		}
+		out.Providers = append(out.Providers, providerJSON{p.ID, p.Name, p.Source, usable, state, reason, len(p.Models), full(p.Env)})
 		for _, id := range sorted(p.Models) {
 			m := p.Models[id]
 			out.Models = append(out.Models, modelJSON{
@@ -152,7 +182,11 @@ func (a *app) offline() (*catalog, error) {
 	out := &catalog{}
 	for _, p := range c.Providers {
 		usable := p.Unusable == ""
-		out.Providers = append(out.Providers, providerJSON{p.ID, p.Name, p.Source, usable, p.Unusable, len(p.Models), full(p.Env)})
+		state, reason := stateOf(usable), p.Unusable
+		if usable && p.Program != "" {
+			state, reason = probed(client.Program{Name: p.Program})
+		}
+		out.Providers = append(out.Providers, providerJSON{p.ID, p.Name, p.Source, usable, state, reason, len(p.Models), full(p.Env)})
 		for _, m := range p.Models {
 			out.Models = append(out.Models, modelJSON{
 				Model: m.Ref().String(), Provider: p.ID, ID: m.ID, Name: m.Name, Usable: usable,
@@ -216,7 +250,9 @@ type providersCmd struct {
 }
 
 func (providersCmd) Help() string {
-	return `Asks the server; where none runs, reads the configuration.
+	return `Asks the server; where none runs, reads the configuration. An agent program that
+is installed is "not probed" until the server has started it once: rouse agents
+does that; it "fails" when the last start went wrong.
 
 Example:
   rouse providers --json | jq -r '.providers[] | select(.usable | not) | .reason'`
@@ -237,11 +273,7 @@ func (c *providersCmd) Run(a *app) error {
 	}
 	rows := make([][]string, len(cat.Providers))
 	for i, p := range cat.Providers {
-		state := "usable"
-		if !p.Usable {
-			state = "unusable"
-		}
-		rows[i] = []string{p.ID, p.Name, p.Source, state, fmt.Sprint(p.Models), p.Reason}
+		rows[i] = []string{p.ID, p.Name, p.Source, strings.ReplaceAll(p.State, "_", " "), fmt.Sprint(p.Models), short(oneLine(p.Reason), 160)}
 	}
 	return a.table([]string{"PROVIDER", "NAME", "FROM", "STATE", "MODELS", "WHY"}, rows)
 }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"rouse"
@@ -54,7 +52,8 @@ func (c *doctorCmd) Run(a *app) error {
 	conf, f := checkConfig(paths)
 	add(f...)
 	if conf != nil {
-		add(checkProviders(conf, connected(a))...)
+		connected, programs := askServer(a)
+		add(checkProviders(conf, connected, programs)...)
 	}
 	if !noFolder {
 		add(checkAccounts(a)...)
@@ -91,71 +90,6 @@ func (a *app) findings(list []finding) {
 	}
 }
 
-func checkData(dir string) []finding {
-	st, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if parent := existing(dir); !folder(parent) {
-			return []finding{{"data", "fail", "the data folder " + dir + " cannot be made: " + parent + " is not a folder", "name another with --data"}}
-		} else if err := writes(parent); err != nil {
-			return []finding{{"data", "fail", "the data folder " + dir + " does not exist and " + parent + " cannot be written (" + err.Error() + ")", "make it, or name another with --data"}}
-		}
-		return []finding{{"data", "ok", "the data folder " + dir + " will be made at the first start", ""}}
-	case err != nil:
-		return []finding{{"data", "fail", "the data folder " + dir + " cannot be looked at", "check the rights of the folders above it"}}
-	case !st.IsDir():
-		return []finding{{"data", "fail", dir + " is not a folder", "move it away, or name another with --data"}}
-	}
-	if err := writes(dir); errors.Is(err, syscall.ENOSPC) {
-		return []finding{{"data", "fail", "the file system of the data folder " + dir + " is full: nothing can be stored", "make room on it"}}
-	} else if err != nil {
-		return []finding{{"data", "fail", "the data folder " + dir + " cannot be written (" + err.Error() + ")", "run as its owner, or name another with --data"}}
-	}
-	if st.Mode().Perm()&0o077 != 0 {
-		return []finding{{"data", "warn", fmt.Sprintf("others may look into the data folder %s (mode %o)", dir, st.Mode().Perm()), "chmod 700 " + dir}}
-	}
-	out := []finding{{"data", "ok", dir, ""}}
-	for _, name := range []string{"token", "accounts.json"} {
-		if st, err := os.Stat(filepath.Join(dir, name)); err == nil && st.Mode().Perm()&0o077 != 0 {
-			out = append(out, finding{"data", "fail", fmt.Sprintf("others may read %s (mode %o)", name, st.Mode().Perm()), "chmod 600 " + filepath.Join(dir, name)})
-		}
-	}
-	return out
-}
-
-// existing is the nearest folder above that is there.
-func existing(dir string) string {
-	for {
-		if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
-			return dir
-		}
-		dir = filepath.Dir(dir)
-	}
-}
-
-func folder(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.IsDir()
-}
-
-// tryRoom is what a server needs to take a prompt and keep its answer.
-const tryRoom = 1 << 20
-
-// writes tries it: rights alone do not tell of a read-only file system, nor an
-// empty file of a full one.
-func writes(dir string) error {
-	f, err := os.CreateTemp(dir, ".doctor-*")
-	if err == nil {
-		_, err = f.Write(make([]byte, tryRoom))
-		err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
-	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err // the folder is named beside it
-	}
-	return err
-}
-
 func checkConfig(paths config.Paths) (*config.Config, []finding) {
 	conf, err := config.Load(paths)
 	if err != nil {
@@ -172,29 +106,35 @@ func checkConfig(paths config.Paths) (*config.Config, []finding) {
 	return conf, out
 }
 
-// connected are the providers that a running server can give work to, which
-// may be more than the configuration names; nil where none answers.
-func connected(a *app) []string {
+// askServer gives the providers that a running server can give work to, which may be
+// more than the configuration names, and the agent programs with what it knows
+// of them; nil where none answers.
+func askServer(a *app) (connected []string, programs []client.Program) {
 	cl, err := a.client()
 	if err != nil {
-		return nil // what there is to say is said of the server
+		return nil, nil // what there is to say is said of the server
 	}
 	defer cl.Close()
 	ctx, cancel := context.WithTimeout(a.ctx, 5*time.Second)
 	defer cancel()
 	list, err := cl.Providers(ctx)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	return list.Connected
+	programs, _ = cl.Programs(ctx) // without them, nothing is known of any
+	return list.Connected, programs
 }
 
-func checkProviders(conf *config.Config, served []string) []finding {
+func checkProviders(conf *config.Config, served []string, programs []client.Program) []finding {
 	var out []finding
 	usable := 0
 	for _, p := range conf.Providers {
 		if p.Unusable == "" {
 			usable++
+			if p.Program != "" {
+				out = append(out, checkProgram(p, programs))
+				continue
+			}
 			out = append(out, finding{"provider", "ok", fmt.Sprintf("%s: %d models, from %s", p.ID, len(p.Models), p.Source), ""})
 			continue
 		}
@@ -210,6 +150,24 @@ func checkProviders(conf *config.Config, served []string) []finding {
 		}
 	}
 	return out
+}
+
+// checkProgram says of an agent program that is installed what the server knows.
+func checkProgram(p *config.Provider, programs []client.Program) finding {
+	program := client.Program{Name: p.Program}
+	for _, x := range programs {
+		if x.Name == p.Program {
+			program = x
+		}
+	}
+	switch state, why := probed(program); state {
+	case "fails":
+		return finding{"provider", "warn", p.ID + ": the agent program fails: " + why, ""}
+	case "usable":
+		return finding{"provider", "ok", p.ID + ": the agent program works, as of " + clock(program.Report.At), ""}
+	default:
+		return finding{"provider", "ok", p.ID + ": " + why, ""}
+	}
 }
 
 func checkAccounts(a *app) []finding {
