@@ -55,7 +55,7 @@ func (c *incidentsList) Run(a *app) error {
 	fmt.Fprintln(w, "ID\tSESSION\tKIND\tSTATUS\tAT\tMESSAGE\tACTIONS")
 	for _, i := range list {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.ID, i.Session, i.Kind, i.Status, i.OccurredAt,
-			rouse.Clip(strings.Join(strings.Fields(i.Message), " "), 60), strings.Join(i.Actions, " "))
+			short(strings.Join(strings.Fields(i.Message), " "), 60), strings.Join(i.Actions, " "))
 		if i.Link != "" {
 			fmt.Fprintf(w, "\t\t\t\t\t%s\t\n", i.Link)
 		}

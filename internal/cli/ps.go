@@ -18,7 +18,8 @@ type psCmd struct {
 func (psCmd) Help() string {
 	return `The state is what the watch makes of a session: working, quiet, quiet_tool, hung,
 never_started, retrying, waiting_permission, waiting_question, waiting_quota,
-unresponsive, orphaned, or settled:<outcome>. Until is when it ends by itself.
+unresponsive, orphaned, or settled:<outcome>. Changed is how long ago the session
+last changed, until when the state ends by itself.
 Mem is the memory of the agent program that the session keeps, with all that it
 started; sessions of Rouse's own loop have none.
 
@@ -61,7 +62,7 @@ func (c *psCmd) Run(a *app) error {
 		rows[i] = []string{s.ID, short(s.Title, 32), stateCell(s), s.Model.String(), memory(s.RSS), fmt.Sprint(s.Messages),
 			age(now.Sub(s.UpdatedAt)), untilCell(s, now), short(strings.Join(s.Evidence, "; "), 72)}
 	}
-	if err := a.table([]string{"SESSION", "TITLE", "STATE", "MODEL", "MEM", "MSGS", "AGE", "UNTIL", "EVIDENCE"}, rows); err != nil {
+	if err := a.table([]string{"SESSION", "TITLE", "STATE", "MODEL", "MEM", "MSGS", "CHANGED", "UNTIL", "EVIDENCE"}, rows); err != nil {
 		return err
 	}
 	if list.HasMore {

@@ -22,7 +22,7 @@ type topCmd struct {
 
 func (topCmd) Help() string {
 	return `Shows what every busy session does, and keeps looking. Those that want somebody
-come first.
+come first. Changed is how long ago the session last changed.
 
 Examples:
   rouse top
@@ -100,7 +100,7 @@ func (c *topCmd) show(a *app, live style, list client.Rows, now time.Time) error
 		_, err := fmt.Fprintln(a.out, "nothing runs")
 		return rouse.Wrap("cli: print", err)
 	}
-	headers := []string{"SESSION", "TITLE", "STATE", "AGE", "QUEUED", "UNTIL", "EVIDENCE"}
+	headers := []string{"SESSION", "TITLE", "STATE", "CHANGED", "QUEUED", "UNTIL", "EVIDENCE"}
 	if live {
 		return a.screen(headers, rows)
 	}
