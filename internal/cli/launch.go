@@ -131,10 +131,13 @@ func (c *launchCmd) prompt(a *app) (string, error) {
 				return "", usage("--prompt-file %s: the file cannot be opened", c.PromptFile)
 			}
 			defer f.Close()
+			if st, err := f.Stat(); err == nil && st.IsDir() {
+				return "", usage("--prompt-file %s: it is a directory", c.PromptFile)
+			}
 			from = f
 		}
 		var err error
-		if text, err = read(from, "--prompt-file"); err != nil {
+		if text, err = read(from, "--prompt-file "+c.PromptFile); err != nil {
 			return "", err
 		}
 	}

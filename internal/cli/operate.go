@@ -84,7 +84,7 @@ func (c *backupCmd) Run(a *app) error {
 
 type restoreCmd struct {
 	File string `arg:"" help:"A copy that rouse backup wrote."`
-	JSON bool   `name:"json" help:"Print {restored, kept}."`
+	JSON bool   `name:"json" help:"Print {restored, kept}; kept is empty if there was no database."`
 }
 
 func (restoreCmd) Help() string {
@@ -104,6 +104,10 @@ func (c *restoreCmd) Run(a *app) error {
 	if c.JSON {
 		return a.printJSON(map[string]string{"restored": c.File, "kept": kept})
 	}
-	_, err = fmt.Fprintf(a.out, "restored %s; the old database is kept as %s\n", c.File, kept)
+	said := "restored " + c.File
+	if kept != "" {
+		said += "; the old database is kept as " + kept
+	}
+	_, err = fmt.Fprintln(a.out, said)
 	return rouse.Wrap("cli: print", err)
 }

@@ -28,23 +28,49 @@ func Backup(ctx context.Context, data, file string) error {
 }
 
 // Restore puts a backup in the place of a data folder's database, which is
-// kept beside it under the name that is returned. No server may run on the
-// folder (Conflict); a file that is no database of Rouse, or of a newer one,
-// is refused (Invalid) and nothing is changed.
+// kept beside it under the name that is returned: "" if there was none. No
+// server may run on the folder (Conflict); a file that is no database of Rouse,
+// or of a newer one, is refused (Invalid) and nothing is changed or made.
 func Restore(ctx context.Context, data, file string, now time.Time) (kept string, err error) {
 	const op = "daemon: restore"
+	in, err := os.Open(file)
+	if err != nil {
+		return "", &rouse.Error{Kind: rouse.Invalid, Op: op, Msg: "the backup " + file + " cannot be read: " + plainError(err), Err: err}
+	}
+	defer in.Close()
+	if info, err := in.Stat(); err == nil && !info.Mode().IsRegular() {
+		return "", rouse.Errorf(rouse.Invalid, op, "the backup %s cannot be read: it is not a file", file)
+	}
+	if err := store.Check(ctx, file); err != nil {
+		return "", rouse.Wrap(op, err)
+	}
 	d, err := openData(data, true)
 	if err != nil {
 		return "", rouse.Wrap(op, err)
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	fresh := filepath.Join(data, "restore.db")
-	if err := copyFile(file, fresh); err != nil {
-		return "", &rouse.Error{Kind: rouse.Invalid, Op: op, Msg: "the backup cannot be read, or its copy not written: " + plainError(err), Err: err}
+	had := true
+	if info, err := os.Stat(d.database()); err == nil && info.Size() == 0 { // opening made it
+		had = false
 	}
-	defer func() { removeDatabase(fresh) }()
-	if err := store.Check(ctx, fresh); err != nil {
+	fresh := filepath.Join(data, "restore.db")
+	defer func() {
+		removeDatabase(fresh)
+		if err != nil && !had {
+			removeDatabase(d.database())
+		}
+	}()
+	if err := copyTo(fresh, in); err != nil {
+		return "", &rouse.Error{Kind: rouse.Unavailable, Op: op, Msg: "the backup cannot be copied to " + fresh + ": " + plainError(err), Err: err}
+	}
+	if err := store.Check(ctx, fresh); err != nil { // of what was copied
 		return "", rouse.Wrap(op, err)
+	}
+	if !had {
+		if err := os.Rename(fresh, d.database()); err != nil {
+			return "", &rouse.Error{Kind: rouse.Unavailable, Op: op, Msg: "the backup cannot be put in place: " + plainError(err), Err: err}
+		}
+		return "", nil
 	}
 	// What the old log still holds belongs into the old database.
 	old, err := store.Open(ctx, d.database(), store.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -66,12 +92,7 @@ func Restore(ctx context.Context, data, file string, now time.Time) (kept string
 	return kept, nil
 }
 
-func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
+func copyTo(to string, in io.Reader) (err error) {
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,9 +112,30 @@ func TestBackupAndRestore(t *testing.T) {
 	if _, err := os.Stat(kept); err != nil {
 		t.Error(err)
 	}
-	r, _ = start(t, options(t, data))
-	var list []struct{ Title string }
-	if call(t, r, "GET", "/session", nil, &list); len(list) != 1 || list[0].Title != "kept" {
-		t.Errorf("after the restore: %+v", list)
+	moved := filepath.Join(t.TempDir(), "moved")
+	for _, from := range []string{filepath.Join(data, "none"), data, bad} {
+		if _, err := daemon.Restore(t.Context(), moved, from, time.Now()); rouse.KindOf(err) != rouse.Invalid || !strings.Contains(rouse.SafeMessage(err), from) {
+			t.Errorf("from %s: %v", from, err)
+		}
+		if _, err := os.Stat(moved); err == nil {
+			t.Errorf("from %s: the folder was made", from)
+		}
+	}
+	if kept, err := daemon.Restore(t.Context(), moved, file, time.Now()); kept != "" || err != nil {
+		t.Errorf("into a new folder: kept %q, %v", kept, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*")); len(left) != 1 {
+		t.Errorf("beside the backup: %v", left)
+	}
+	if err := daemon.Backup(t.Context(), data, filepath.Join(bad, "x.db")); !strings.Contains(rouse.SafeMessage(err), bad) {
+		t.Errorf("to where nothing can be made: %v", err)
+	}
+	for _, folder := range []string{data, moved} {
+		r, stop = start(t, options(t, folder))
+		var list []struct{ Title string }
+		if call(t, r, "GET", "/session", nil, &list); len(list) != 1 || list[0].Title != "kept" {
+			t.Errorf("after the restore: %+v", list)
+		}
+		stop()
 	}
 }

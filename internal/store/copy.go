@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"io/fs"
+	"net/url"
 	"os"
 
 	"rouse"
@@ -14,7 +17,11 @@ func Copy(ctx context.Context, from, to string) error {
 	const op = "store: copy"
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // SQLite fills an empty file
 	if err != nil {
-		return &rouse.Error{Kind: rouse.Invalid, Op: op, Msg: "the file cannot be made", Err: err}
+		why := err
+		if p := (*fs.PathError)(nil); errors.As(err, &p) {
+			why = p.Err
+		}
+		return &rouse.Error{Kind: rouse.Invalid, Op: op, Msg: "the file " + to + " cannot be made: " + why.Error(), Err: err}
 	}
 	if err := f.Close(); err != nil {
 		return failure(op, err)
@@ -28,13 +35,14 @@ func Copy(ctx context.Context, from, to string) error {
 }
 
 // Check refuses (Invalid) a file that is no sound database of this program or
-// an older one.
+// an older one. It reads the file alone, writes nothing, and leaves nothing
+// beside it.
 func Check(ctx context.Context, path string) error {
 	const op = "store: check"
 	refuse := func(why string, err error) error {
-		return &rouse.Error{Kind: rouse.Invalid, Op: op, Msg: "the file is no backup that can be used: " + why, Err: err}
+		return &rouse.Error{Kind: rouse.Invalid, Op: op, Msg: path + " is no backup that can be used: " + why, Err: err}
 	}
-	db, err := openDB(path, 1, "")
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&immutable=1")
 	if err != nil {
 		return failure(op, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"rouse"
 	"rouse/internal/proc"
 )
 
@@ -45,7 +46,7 @@ func (p Proxy) Run(ctx context.Context) (proc.Exit, error) {
 	}
 	agent, err := proc.Start(proc.Command{Argv: p.Argv, Env: env})
 	if err != nil {
-		return proc.Exit{}, err
+		return proc.Exit{}, &rouse.Error{Kind: rouse.KindOf(err), Op: "drill: record", Msg: p.Argv[0] + " cannot be started: " + rouse.SafeMessage(err), Err: err}
 	}
 	p.Journal.Spawn(filepath.Base(p.Argv[0]))
 	go func() { // ends with In, or with the program

@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -76,19 +77,20 @@ const cut = 190_000
 func Load(path string) (*Trace, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, &rouse.Error{Kind: rouse.NotFound, Op: op, Msg: "The recording cannot be read.", Err: err}
+		return nil, &rouse.Error{Kind: rouse.NotFound, Op: op, Msg: "The recording cannot be read: " + path + ": " + reason(err) + ".", Err: err}
 	}
 	defer func() { _ = f.Close() }() // only read from
-	said, err := os.ReadFile(strings.TrimSuffix(path, ".jsonl") + ".stderr.txt")
+	beside := strings.TrimSuffix(path, ".jsonl") + ".stderr.txt"
+	said, err := os.ReadFile(beside)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, &rouse.Error{Kind: rouse.Invalid, Op: op, Msg: "The recording's stderr cannot be read.", Err: err}
+		return nil, &rouse.Error{Kind: rouse.Invalid, Op: op, Msg: "The recording's stderr " + beside + " cannot be read: " + reason(err) + ".", Err: err}
 	}
 	// At the same time stderr counts as first, so it stands first in what is
 	// sorted stably.
 	events := stderrOf(said)
 	events, err = appendLines(events, f)
 	if err != nil {
-		return nil, err
+		return nil, &rouse.Error{Kind: rouse.KindOf(err), Op: op, Msg: path + ": " + rouse.SafeMessage(err), Err: err}
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	process := 1
@@ -100,6 +102,14 @@ func Load(path string) (*Trace, error) {
 		}
 	}
 	return &Trace{Path: path, Events: events}, nil
+}
+
+// reason is the operating system's word without the path.
+func reason(err error) string {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
 }
 
 // record is one line of the file.
