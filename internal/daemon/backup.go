@@ -33,14 +33,15 @@ func Backup(ctx context.Context, data, file string) error {
 // or of a newer one, is refused (Invalid) and nothing is changed or made.
 func Restore(ctx context.Context, data, file string, now time.Time) (kept string, err error) {
 	const op = "daemon: restore"
+	info, err := os.Stat(file) // to open a named pipe would wait for who writes into it
+	if err == nil && !info.Mode().IsRegular() {
+		return "", rouse.Errorf(rouse.Invalid, op, "the backup %s cannot be read: it is not a file", file)
+	}
 	in, err := os.Open(file)
 	if err != nil {
 		return "", &rouse.Error{Kind: rouse.Invalid, Op: op, Msg: "the backup " + file + " cannot be read: " + plainError(err), Err: err}
 	}
 	defer in.Close()
-	if info, err := in.Stat(); err == nil && !info.Mode().IsRegular() {
-		return "", rouse.Errorf(rouse.Invalid, op, "the backup %s cannot be read: it is not a file", file)
-	}
 	if err := store.Check(ctx, file); err != nil {
 		return "", rouse.Wrap(op, err)
 	}

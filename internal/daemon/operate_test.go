@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -137,5 +138,16 @@ func TestBackupAndRestore(t *testing.T) {
 			t.Errorf("after the restore: %+v", list)
 		}
 		stop()
+	}
+}
+
+// To open a named pipe waits, and no signal ends that.
+func TestRestoreFromAPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := daemon.Restore(t.Context(), t.TempDir(), pipe, time.Now()); rouse.KindOf(err) != rouse.Invalid {
+		t.Errorf("%v", err)
 	}
 }
