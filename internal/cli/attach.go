@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"sync"
 	"syscall"
 	"time"
 
@@ -36,7 +37,7 @@ func (a *app) clientOrEmbedded(attach string) (cl *client.Client, stop func(), e
 	if err != nil {
 		return nil, nil, err
 	}
-	forget, heard := a.leaving.add(server.ready.Sweep), on(syscall.SIGPIPE, interrupt)
+	forget, heard := a.leaving.add(server.ready.Sweep), on(syscall.SIGPIPE, sync.OnceFunc(interrupt)) // each line has one more: a second Ctrl-C would cut the end short
 	cl, err = client.New(server.ready.URL, server.ready.Token)
 	if err != nil {
 		_ = server.close() // the first error is the one to tell

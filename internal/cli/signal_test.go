@@ -137,4 +137,7 @@ func TestNobodyReadsARun(t *testing.T) {
 	if code := run.ProcessState.ExitCode(); code != exitInterrupt {
 		t.Errorf("exit code %d", code)
 	}
+	if _, err := os.Stat(filepath.Join(dir, "data", "server.json")); err == nil {
+		t.Error("its server did not end in order")
+	}
 }
