@@ -84,8 +84,9 @@ func (u *tui) until(what string, ok func() bool) {
 }
 
 // starts waits until the client shows something. OpenCode 1.18.33 was seen to
-// end at its start on a busy machine, once in about a hundred starts and for a
-// reason not known: it is started once more, and what it said is logged.
+// end at its start, once in about a hundred: where that was looked into, the
+// token began with "-", which none does any more. Should there be another
+// reason, it is started once more, and what it said is logged.
 func (u *tui) starts() {
 	u.t.Helper()
 	for again := true; ; again = false {

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -111,9 +110,9 @@ func (d *dataFolder) prepare(noAuth bool) error {
 	raw, err := os.ReadFile(d.tokenFile())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		var b [32]byte
-		_, _ = rand.Read(b[:]) // never fails
-		d.token, d.newToken = base64.RawURLEncoding.EncodeToString(b[:]), true
+		// Letters and digits, 256 bits and more: a token that begins with "-"
+		// is an option to whatever program gets it as an argument.
+		d.token, d.newToken = rand.Text()+rand.Text(), true
 		return os.WriteFile(d.tokenFile(), []byte(d.token+"\n"), 0o600)
 	case err != nil:
 		return err
